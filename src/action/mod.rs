@@ -1,0 +1,28 @@
+//! What an agent asks for, typed. An action grants nothing.
+
+pub mod http;
+
+use std::time::Duration;
+
+/// A request that was parsed and not yet judged.
+#[derive(Debug)]
+pub enum Action {
+    /// One HTTP request.
+    Http(http::HttpAction),
+}
+
+impl Action {
+    /// How long the agent wants to wait, where it said so.
+    pub fn timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Http(action) => action.timeout,
+        }
+    }
+
+    /// How many bytes of the result the agent wants to see, where it said so.
+    pub fn max_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Http(action) => action.max_bytes,
+        }
+    }
+}

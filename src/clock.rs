@@ -1,0 +1,34 @@
+//! Time: the monotonic clock for deadlines.
+
+use std::time::{Duration, Instant};
+
+/// The moment by which something must have ended. Nothing extends it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Deadline(Instant);
+
+impl Deadline {
+    /// The moment that lies `span` from now.
+    pub fn after(span: Duration) -> Self {
+        Self(Instant::now() + span)
+    }
+
+    /// What is left; zero once it has passed.
+    pub fn left(self) -> Duration {
+        self.0.saturating_duration_since(Instant::now())
+    }
+
+    /// Whether it has passed.
+    pub fn is_over(self) -> bool {
+        self.left().is_zero()
+    }
+
+    /// The earlier of two.
+    pub fn or_sooner(self, other: Self) -> Self {
+        self.min(other)
+    }
+
+    /// The moment itself, for a `select!`.
+    pub fn as_instant(self) -> Instant {
+        self.0
+    }
+}

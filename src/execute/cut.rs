@@ -1,0 +1,110 @@
+//! The switch by which a running call is stopped, and the one place that settles who was first.
+//!
+//! Invariant: of "its end was seen" and "it was cut", exactly one wins, and it wins once.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+const WAITING: u8 = 0;
+const BEGUN: u8 = 1;
+const CUT_BEFORE: u8 = 2;
+const CUT_AFTER: u8 = 3;
+const ENDED: u8 = 4;
+
+/// The switch of one call, shared by the dispatcher and the worker that runs it.
+#[derive(Debug)]
+pub struct Cut {
+    stage: AtomicU8,
+    wake: OwnedFd,
+}
+
+/// A call was cut before the worker got to what it wanted to say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WasCut;
+
+impl Cut {
+    /// A switch for a call that has not begun.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn new() -> std::io::Result<Self> {
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { stage: AtomicU8::new(WAITING), wake })
+    }
+
+    /// Says that the first effect comes next.
+    ///
+    /// # Errors
+    /// [`WasCut`]: the call was withdrawn, and nothing may happen.
+    pub fn begin(&self) -> Result<(), WasCut> {
+        self.step(WAITING, BEGUN)
+    }
+
+    /// Says that the end was seen.
+    ///
+    /// # Errors
+    /// [`WasCut`]: the cut came first and outranks whatever was seen.
+    pub fn end(&self) -> Result<(), WasCut> {
+        self.step(BEGUN, ENDED)
+    }
+
+    /// Stops the call. Whether that took effect: not if its end was seen before.
+    pub fn cut(&self) -> bool {
+        let took = self.step(WAITING, CUT_BEFORE).is_ok() || self.step(BEGUN, CUT_AFTER).is_ok();
+        if took {
+            // The counter of a fresh eventfd cannot overflow by one.
+            rustix::io::write(&self.wake, &1u64.to_ne_bytes()).ok();
+        }
+        took
+    }
+
+    /// Whether the call was cut.
+    pub fn is_cut(&self) -> bool {
+        matches!(self.stage.load(Ordering::SeqCst), CUT_BEFORE | CUT_AFTER)
+    }
+
+    /// Becomes readable when the call is cut, and stays so: for `poll` beside a socket.
+    pub fn wake(&self) -> BorrowedFd<'_> {
+        self.wake.as_fd()
+    }
+
+    fn step(&self, from: u8, to: u8) -> Result<(), WasCut> {
+        self.stage
+            .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
+            .map(|_| ())
+            .map_err(|_| WasCut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_before_the_beginning_forbids_it() {
+        let cut = Cut::new().unwrap();
+        assert!(cut.cut());
+        assert!(cut.is_cut());
+        assert_eq!(cut.begin(), Err(WasCut));
+        assert!(!cut.cut(), "it wins once");
+    }
+
+    #[test]
+    fn a_cut_outranks_an_end_that_is_seen_later() {
+        let cut = Cut::new().unwrap();
+        cut.begin().unwrap();
+        assert!(cut.cut());
+        assert_eq!(cut.end(), Err(WasCut));
+    }
+
+    #[test]
+    fn an_end_that_was_seen_stands() {
+        let cut = Cut::new().unwrap();
+        cut.begin().unwrap();
+        cut.end().unwrap();
+        assert!(!cut.cut());
+        assert!(!cut.is_cut());
+    }
+}

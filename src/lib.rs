@@ -1,0 +1,16 @@
+//! Keyward lets an AI agent act without holding a key.
+//!
+//! The layers, each of which imports only from itself and from those above it:
+//! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`]), wire (bytes to JSON-RPC), mcp
+//! (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
+//! ([`execute`]), wiring and commands.
+
+pub mod action;
+pub mod authorize;
+pub mod clock;
+pub mod execute;
+pub mod limits;
+pub mod name;
+pub mod policy;
+pub mod secret;
+pub mod state;

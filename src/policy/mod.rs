@@ -1,0 +1,27 @@
+//! What the operator allows: the configuration, its rules, and the decision.
+
+pub mod config;
+pub mod decide;
+pub mod rule;
+
+use std::sync::Arc;
+
+use crate::limits::Limits;
+use config::HttpTarget;
+
+/// A configuration without faults.
+#[derive(Debug)]
+pub struct Policy {
+    /// SHA-256 of the configuration's bytes, in hex.
+    pub(crate) digest: String,
+    /// In the order of their names.
+    pub(crate) targets: Vec<Arc<HttpTarget>>,
+    pub(crate) limits: Limits,
+}
+
+impl Policy {
+    /// The policy of a home without a configuration: nothing is allowed.
+    pub fn empty() -> Self {
+        Self { digest: String::new(), targets: Vec::new(), limits: Limits::default() }
+    }
+}

@@ -1,0 +1,127 @@
+//! How a call ends, and why: the words that results and the record share.
+
+/// The one terminal state of a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// The frame, the envelope, the method or the arguments were wrong.
+    Rejected,
+    /// The policy, or the person, said no.
+    Denied,
+    /// Nobody answered before the deadline.
+    Expired,
+    /// Withdrawn, or the client went away, before anything began.
+    CancelledBeforeDispatch,
+    /// Nothing was sent.
+    FailedBeforeDispatch,
+    /// The end was observed.
+    Completed,
+    /// Withdrawn after it began; what happened elsewhere is not known.
+    CancelledAfterDispatch,
+    /// It began, and its end was not observed.
+    OutcomeUnknown,
+}
+
+impl State {
+    /// Every state, in the order of a call's life.
+    pub const ALL: [Self; 8] = [
+        Self::Rejected,
+        Self::Denied,
+        Self::Expired,
+        Self::CancelledBeforeDispatch,
+        Self::FailedBeforeDispatch,
+        Self::Completed,
+        Self::CancelledAfterDispatch,
+        Self::OutcomeUnknown,
+    ];
+
+    /// The state's word in results and in the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+            Self::CancelledBeforeDispatch => "cancelled_before_dispatch",
+            Self::FailedBeforeDispatch => "failed_before_dispatch",
+            Self::Completed => "completed",
+            Self::CancelledAfterDispatch => "cancelled_after_dispatch",
+            Self::OutcomeUnknown => "outcome_unknown",
+        }
+    }
+}
+
+/// What a completed call observed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The far side reported success.
+    Success,
+    /// The far side reported a failure: an HTTP status of 400 or more.
+    RemoteFailure,
+}
+
+impl Outcome {
+    /// The outcome's word in results and in the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::RemoteFailure => "remote_failure",
+        }
+    }
+}
+
+/// Why a call did not complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reason {
+    /// No rule allows it, or a rule denies it.
+    Policy,
+    /// A person said no.
+    Person,
+    /// A rule asks for a person, and none can be asked.
+    NoApprover,
+    /// Every worker is taken.
+    Busy,
+    /// More calls in a minute than `limits.calls_per_minute`.
+    Rate,
+    /// The configuration has faults; nothing acts while it does.
+    ConfigFaulty,
+    /// The URL lies below no target.
+    NoTarget,
+    /// The URL can be read in more than one way.
+    AmbiguousUrl,
+    /// A header that may not be sent.
+    Header,
+    /// The arguments do not fit the tool's schema.
+    Arguments,
+    /// The credential could not be read, or may not be used like this.
+    Credential,
+    /// No address, no connection, or a connection lost.
+    Network,
+    /// The deadline passed.
+    Deadline,
+    /// `--record`: the action was written down and not run.
+    DryRun,
+    /// The call that is asked about is not known, or its result is no longer kept.
+    UnknownCall,
+}
+
+impl Reason {
+    /// The reason's code in results and in the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Policy => "policy",
+            Self::Person => "person",
+            Self::NoApprover => "no_approver",
+            Self::Busy => "busy",
+            Self::Rate => "rate",
+            Self::ConfigFaulty => "config_faulty",
+            Self::NoTarget => "no_target",
+            Self::AmbiguousUrl => "ambiguous_url",
+            Self::Header => "header",
+            Self::Arguments => "arguments",
+            Self::Credential => "credential",
+            Self::Network => "network",
+            Self::Deadline => "deadline",
+            Self::DryRun => "dry_run",
+            Self::UnknownCall => "unknown_call",
+        }
+    }
+}
