@@ -14,3 +14,4 @@ pub mod name;
 pub mod policy;
 pub mod secret;
 pub mod state;
+pub mod wire;

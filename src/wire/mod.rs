@@ -1,0 +1,8 @@
+//! Bytes of one peer to typed JSON-RPC, strictly and in stages.
+//!
+//! It knows nothing of MCP, tools or effects, and reads in both directions: what a client sends to
+//! us and, one day, what a server sends to us.
+//!
+//! Invariant: input that can be read in two ways leaves this layer as a fault, never as a message.
+
+pub mod frame;
