@@ -6,3 +6,4 @@
 //! Invariant: input that can be read in two ways leaves this layer as a fault, never as a message.
 
 pub mod frame;
+pub mod json;

@@ -1,0 +1,164 @@
+//! The keys of the objects that are open while a text is checked.
+//!
+//! Invariant: a key that stands twice in an object is found, however many keys and whatever their
+//! escapes, in time that a peer cannot make quadratic.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Range;
+
+use super::{check, string};
+
+/// Up to this many keys without escapes are compared each with each.
+const FEW: usize = 16;
+
+/// The keys of all open objects, those of the innermost last.
+pub(super) struct Keys<'a> {
+    text: &'a str,
+    open: Vec<Key>,
+    /// Made for the first large object; no peer can choose keys whose hashes are equal.
+    hashes: Option<RandomState>,
+    scratch: Vec<u8>,
+}
+
+/// A key in eight bytes: a tag above, where its body begins below.
+///
+/// The tag is the length and whether there are escapes, later the hash. Whole keys are sorted as one
+/// number, by tag and then by place.
+type Key = u64;
+
+fn start(key: Key) -> usize {
+    (key & u64::from(u32::MAX)) as usize
+}
+
+fn tag(key: Key) -> u64 {
+    key >> 32
+}
+
+fn has_escapes(key: Key) -> bool {
+    tag(key) & 1 == 1
+}
+
+impl<'a> Keys<'a> {
+    /// The longest text whose keys can be held, in bytes.
+    pub(super) const REACH: usize = (u32::MAX >> 1) as usize;
+
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, open: Vec::new(), hashes: None, scratch: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Takes a key of the innermost object, without its quotes.
+    pub(super) fn push(&mut self, body: Range<usize>, escaped: bool) {
+        let tag = (body.len() as u64) << 1 | u64::from(escaped);
+        self.open.push(tag << 32 | body.start as u64);
+    }
+
+    /// Drops the keys from `first` on: the object that holds them ends.
+    ///
+    /// Where one of them stands there twice, tells where the quote before the first repetition is.
+    pub(super) fn close(&mut self, first: usize) -> Option<usize> {
+        let repeated = match self.open.get(first..)? {
+            [] | [_] => None,
+            few if few.len() <= FEW && !few.iter().any(|key| has_escapes(*key)) => {
+                first_repeated(few, |a, b| tag(a) == tag(b) && self.body(a) == self.body(b))
+            }
+            _ => self.repeated_of_many(first),
+        };
+        self.open.truncate(first);
+        repeated.map(|body| body - 1)
+    }
+
+    /// Sorts by hash, so that only keys with the same hash need be compared.
+    fn repeated_of_many(&mut self, first: usize) -> Option<usize> {
+        let Self { text, open, hashes, scratch } = self;
+        let hashes = hashes.get_or_insert_default();
+        let keys = open.get_mut(first..)?;
+        for key in &mut *keys {
+            let mut hasher = hashes.build_hasher();
+            hasher.write(string::meaning(body(text, *key), scratch));
+            *key = hasher.finish() >> 32 << 32 | start(*key) as u64;
+        }
+        keys.sort_unstable();
+        let same = |a, b| string::same(body(text, a), body(text, b));
+        let runs = keys.chunk_by(|a, b| tag(*a) == tag(*b)).filter(|run| run.len() > 1);
+        runs.filter_map(|run| first_repeated(run, same)).min()
+    }
+
+    fn body(&self, key: Key) -> &'a str {
+        body(self.text, key)
+    }
+}
+
+/// The body of a key, whatever its tag.
+fn body(text: &str, key: Key) -> &str {
+    let start = start(key);
+    text.get(start..check::body_end(text.as_bytes(), start)).unwrap_or_default()
+}
+
+/// Where the first of `keys` begins that is the same as one before it.
+fn first_repeated(keys: &[Key], same: impl Fn(Key, Key) -> bool) -> Option<usize> {
+    let mut rest = keys.iter().enumerate();
+    let (_, key) =
+        rest.find(|(at, key)| keys.iter().take(*at).any(|before| same(*before, **key)))?;
+    Some(start(*key))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::wire::json::{Defect, Json, JsonFault};
+
+    fn check(keys: &[String]) -> Result<(), JsonFault> {
+        let members: Vec<String> = keys.iter().map(|key| format!("\"{key}\":0")).collect();
+        Json::check(&format!("{{{}}}", members.join(","))).map(|_| ())
+    }
+
+    #[test]
+    fn a_repetition_is_found_at_every_size_place_and_spelling() {
+        for count in [2, 3, 15, 16, 17, 18, 100, 5000] {
+            let keys: Vec<String> = (0..count).map(|n| format!("k{n}")).collect();
+            assert_eq!(check(&keys), Ok(()));
+            for (first, second) in [(0, count - 1), (0, 1), (count / 2 - 1, count / 2)] {
+                let mut plain = keys.clone();
+                plain[second].clone_from(&keys[first]);
+                assert_eq!(check(&plain).unwrap_err().defect, Defect::DuplicateKey);
+                let mut escaped = plain.clone();
+                escaped[second] = escaped[second].replace('k', "\\u006B");
+                assert_eq!(check(&escaped).unwrap_err().defect, Defect::DuplicateKey);
+                escaped[second] = escaped[second].replace('B', "C");
+                assert_eq!(check(&escaped), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn the_offset_is_that_of_the_first_repetition() {
+        let many: String = (0..20).map(|n| format!(",\"k{n}\":0")).collect();
+        for more in ["", many.as_str()] {
+            let text = format!(r#"{{"a":0,"b":{{"a":1}},"b":2,"a":3,"a":4{more}}}"#);
+            let fault = Json::check(&text).unwrap_err();
+            assert_eq!((fault.defect, fault.offset), (Defect::DuplicateKey, 19));
+        }
+    }
+
+    #[test]
+    fn equal_meanings_only() {
+        let pairs = [
+            (r"\ud83d\ude00", "\u{1f600}", true),
+            (r"\ud800", r"\uD800", true),
+            (r"\ud800", r"\ud801", false),
+            (r"\ud800", r"\ufffd", false),
+            (r"\ud800", "\u{fffd}", false),
+            (r"\/", "/", true),
+            (r"\u005c", r"\\", true),
+            (r"\n", "n", false),
+            ("\u{e4}", "a\u{308}", false),
+            (r"\u00e4", "\u{e4}", true),
+        ];
+        for (a, b, same) in pairs {
+            assert_eq!(check(&[a.to_owned(), b.to_owned()]).is_err(), same, "{a} {b}");
+        }
+    }
+}
