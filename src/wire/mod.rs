@@ -1,4 +1,4 @@
-//! Bytes of one peer to typed JSON-RPC, strictly and in stages.
+//! Bytes of one peer to typed JSON-RPC, strictly and in stages: [`frame`], [`json`], [`rpc`].
 //!
 //! It knows nothing of MCP, tools or effects, and reads in both directions: what a client sends to
 //! us and, one day, what a server sends to us.
@@ -7,3 +7,4 @@
 
 pub mod frame;
 pub mod json;
+pub mod rpc;

@@ -88,6 +88,11 @@ impl<'a> Json<'a> {
         Ok(Checked { value, lone_surrogate })
     }
 
+    /// The value at `range` of a text that was checked before and has not changed since.
+    pub(crate) fn in_checked(text: &'a str, range: &Range<usize>) -> Option<Self> {
+        Some(Self { text: text.get(range.clone())?, offset: range.start })
+    }
+
     /// Where the value stands in the text that was checked, in bytes.
     pub fn range(self) -> Range<usize> {
         self.offset..self.offset + self.text.len()
@@ -303,6 +308,7 @@ mod tests {
         let inner = json(text).elements().next().unwrap().member("a").unwrap();
         for value in [inner].into_iter().chain(inner.elements()) {
             assert_eq!(text.get(value.range()), Some(value.as_text()));
+            assert_eq!(Json::in_checked(text, &value.range()).unwrap().as_text(), value.as_text());
         }
     }
 
