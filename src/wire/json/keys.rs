@@ -6,7 +6,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
 
-use super::{check, string};
+use super::{step, string};
 
 /// Up to this many keys without escapes are compared each with each.
 const FEW: usize = 16;
@@ -95,7 +95,7 @@ impl<'a> Keys<'a> {
 /// The body of a key, whatever its tag.
 fn body(text: &str, key: Key) -> &str {
     let start = start(key);
-    text.get(start..check::body_end(text.as_bytes(), start)).unwrap_or_default()
+    text.get(start..step::body_end(text.as_bytes(), start)).unwrap_or_default()
 }
 
 /// Where the first of `keys` begins that is the same as one before it.

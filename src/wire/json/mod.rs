@@ -6,12 +6,16 @@
 //! Invariant: a [`Json`] is a value of a text that [`Json::check`] accepted: nothing else makes one.
 
 mod check;
+mod fault;
 mod keys;
+mod step;
 mod string;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+
+pub use fault::{Defect, JsonFault, line_and_column};
 
 /// A JSON value inside a text that was checked as a whole.
 #[derive(Clone, Copy)]
@@ -41,36 +45,6 @@ pub struct Checked<'a> {
     pub value: Json<'a>,
     /// Whether the escape of half a surrogate pair stands anywhere in it, keys included.
     pub lone_surrogate: bool,
-}
-
-/// Why a text is not one JSON value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct JsonFault {
-    /// What is wrong.
-    pub defect: Defect,
-    /// Where, in bytes from the start of the text; for a repeated key, the quote before it.
-    pub offset: usize,
-}
-
-/// What is wrong with a text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Defect {
-    /// A byte order mark at its start.
-    Bom,
-    /// Not JSON.
-    Syntax,
-    /// The text ends inside the value, or before it begins.
-    Truncated,
-    /// Something that is not white space after the value.
-    TrailingBytes,
-    /// An unescaped control character inside a string.
-    ControlCharacter,
-    /// The same key twice in one object.
-    DuplicateKey,
-    /// Nested deeper than `limits::NESTING`.
-    TooDeep,
-    /// Longer than offsets reach: 2 GiB.
-    TooLong,
 }
 
 impl<'a> Json<'a> {
@@ -223,7 +197,7 @@ impl<'a> Walk<'a> {
         let bytes = self.text.as_bytes();
         let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':');
         let start = self.at + bytes.get(self.at..)?.iter().position(|byte| !between(byte))?;
-        self.at = check::value_end(bytes, start);
+        self.at = step::value_end(bytes, start);
         Some(Json { text: self.text.get(start..self.at)?, offset: self.offset + start })
     }
 }
@@ -232,45 +206,6 @@ impl fmt::Debug for Walk<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Walk({} of {} bytes)", self.at, self.text.len())
     }
-}
-
-impl Defect {
-    /// A fixed sentence for the peer.
-    pub fn message(self) -> &'static str {
-        match self {
-            Self::Bom => "Parse error: the text begins with a byte order mark",
-            Self::Syntax => "Parse error: the text is not JSON",
-            Self::Truncated => "Parse error: the text ends inside a value",
-            Self::TrailingBytes => "Parse error: something follows the value",
-            Self::ControlCharacter => "Parse error: a string holds an unescaped control character",
-            Self::DuplicateKey => "Parse error: an object has the same key twice",
-            Self::TooDeep => "Parse error: the value is nested too deeply",
-            Self::TooLong => "Parse error: the text is too long",
-        }
-    }
-
-    /// A short word for logs and counters.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Bom => "byte_order_mark",
-            Self::Syntax => "not_json",
-            Self::Truncated => "truncated",
-            Self::TrailingBytes => "trailing_bytes",
-            Self::ControlCharacter => "control_character",
-            Self::DuplicateKey => "duplicate_key",
-            Self::TooDeep => "too_deep",
-            Self::TooLong => "text_too_long",
-        }
-    }
-}
-
-/// Line and column of a byte offset, both from 1; the column counts characters.
-pub fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
-    let before = text.char_indices().take_while(|(at, _)| *at < offset);
-    before.fold((1, 1), |(line, column), (_, character)| match character {
-        '\n' => (line + 1, 1),
-        _ => (line, column + 1),
-    })
 }
 
 /// Writes a string as JSON, quotes included.
@@ -352,13 +287,5 @@ mod tests {
             assert_eq!(json(&written).as_str().unwrap(), text);
             assert_eq!(serde_json::from_str::<String>(&written).unwrap(), text);
         }
-    }
-
-    #[test]
-    fn lines_and_columns() {
-        let text = "{\n  \"\u{e4}\": x\n}";
-        assert_eq!(line_and_column(text, 0), (1, 1));
-        assert_eq!(line_and_column(text, text.find('x').unwrap()), (2, 8));
-        assert_eq!(line_and_column(text, text.len()), (3, 2));
     }
 }

@@ -5,24 +5,16 @@
 //!
 //! Invariant: a frame becomes a message only if nothing about it can be read in two ways.
 
-use std::borrow::Cow;
-use std::fmt;
-use std::hash::{Hash, Hasher};
+mod fault;
+mod id;
+
 use std::ops::Range;
 
-use super::frame::{Frame, FrameFault};
-use super::json::{Json, JsonFault, Kind};
+pub use fault::{Fault, ParseFault, Shape};
+pub use id::Id;
 
-/// The id of a request, written as JSON by its `Display`, exactly as it came.
-///
-/// `1` and `"1"` differ; `0` and `-0` are the same number, so they are equal.
-#[derive(Clone, Eq)]
-pub enum Id {
-    /// Plain digits, with or without a minus; fits `i64` or `u64`.
-    Integer(String),
-    /// A string, escapes resolved.
-    Text(String),
-}
+use super::frame::Frame;
+use super::json::{Json, Kind};
 
 /// What one frame says.
 #[derive(Debug)]
@@ -69,55 +61,6 @@ pub struct Response {
 struct Params {
     frame: Frame,
     range: Option<Range<usize>>,
-}
-
-/// Why a frame is no message.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Fault {
-    /// Not one JSON value on one line: -32700, without an id; the session closes.
-    Parse(ParseFault),
-    /// JSON, and not a JSON-RPC message: -32600; the session closes.
-    Invalid {
-        /// The id that the answer carries: a valid one, of a message with a method.
-        id: Option<Id>,
-        /// What is wrong.
-        cause: Shape,
-    },
-    /// Half a surrogate pair in a message that is sound otherwise: -32602; the session goes on.
-    LoneSurrogate {
-        /// The id that the answer carries; `None` for a notification, which is not answered.
-        id: Option<Id>,
-    },
-}
-
-/// Why a line is not one JSON value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ParseFault {
-    /// The line itself.
-    Frame(FrameFault),
-    /// What stands in it.
-    Json(JsonFault),
-}
-
-/// What is wrong with an envelope.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Shape {
-    /// An array: batches are not accepted.
-    Batch,
-    /// Not an object.
-    NotObject,
-    /// `jsonrpc` is missing or not `"2.0"`.
-    Version,
-    /// `method` is not a string, or has half a surrogate pair in it.
-    Method,
-    /// Neither a method nor a result nor an error.
-    Nothing,
-    /// More than one of method, result and error.
-    Ambiguous,
-    /// `id` is neither a string nor an integer of 64 bits, or has half a surrogate pair in it.
-    Id,
-    /// `params` is there and not an object.
-    Params,
 }
 
 /// Reads one frame.
@@ -184,7 +127,7 @@ impl<'a> Envelope<'a> {
     /// The fault, with the id if this is a request beyond doubt and its id is valid.
     fn invalid(&self, cause: Shape) -> Fault {
         let answers = self.result.is_some() || self.error.is_some();
-        let is_request = self.method.and_then(sound_text).is_some() && !answers;
+        let is_request = self.method.and_then(id::sound_text).is_some() && !answers;
         let id = self.id.and_then(Id::parse).filter(|_| is_request);
         Fault::Invalid { id, cause }
     }
@@ -197,7 +140,7 @@ impl<'a> Envelope<'a> {
     /// The method, or `None` for a response.
     fn method(&self) -> Result<Option<String>, Fault> {
         match (self.method, self.result, self.error) {
-            (Some(method), None, None) => match sound_text(method) {
+            (Some(method), None, None) => match id::sound_text(method) {
                 Some(method) => Ok(Some(method.into_owned())),
                 None => Err(self.invalid(Shape::Method)),
             },
@@ -224,11 +167,6 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// The text of a string without half surrogate pairs.
-fn sound_text(value: Json<'_>) -> Option<Cow<'_, str>> {
-    value.as_str().filter(|_| !value.has_lone_surrogate())
-}
-
 impl Params {
     fn view(&self) -> Option<Json<'_>> {
         Json::in_checked(self.frame.as_str(), self.range.as_ref()?)
@@ -251,148 +189,6 @@ impl Notification {
     /// The parameters: an object, or `None` where there are none.
     pub fn params(&self) -> Option<Json<'_>> {
         self.params.view()
-    }
-}
-
-impl Id {
-    /// Reads an id: a string without half surrogate pairs, or an integer of 64 bits.
-    pub fn parse(value: Json<'_>) -> Option<Self> {
-        if let Some(text) = sound_text(value) {
-            return Some(Self::Text(text.into_owned()));
-        }
-        let fits = value.as_i64().is_some() || value.as_u64().is_some();
-        fits.then(|| Self::Integer(value.as_text().to_owned()))
-    }
-
-    /// What two ids must share to be the same: whether they are text, and what they say.
-    fn meaning(&self) -> (bool, &str) {
-        match self {
-            Self::Integer(digits) if digits == "-0" => (false, "0"),
-            Self::Integer(digits) => (false, digits),
-            Self::Text(text) => (true, text),
-        }
-    }
-}
-
-impl PartialEq for Id {
-    fn eq(&self, other: &Self) -> bool {
-        self.meaning() == other.meaning()
-    }
-}
-
-impl Hash for Id {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.meaning().hash(state);
-    }
-}
-
-/// JSON, as it is echoed.
-impl fmt::Display for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Integer(digits) => f.write_str(digits),
-            Self::Text(text) => super::json::write_string(f, text),
-        }
-    }
-}
-
-impl fmt::Debug for Id {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Id({self})")
-    }
-}
-
-impl From<FrameFault> for Fault {
-    fn from(fault: FrameFault) -> Self {
-        Self::Parse(ParseFault::Frame(fault))
-    }
-}
-
-impl From<JsonFault> for Fault {
-    fn from(fault: JsonFault) -> Self {
-        Self::Parse(ParseFault::Json(fault))
-    }
-}
-
-impl Fault {
-    /// The code of the answer. Source: JSON-RPC 2.0, section 5.1.
-    pub fn code(&self) -> i32 {
-        match self {
-            Self::Parse(_) => -32700,
-            Self::Invalid { .. } => -32600,
-            Self::LoneSurrogate { .. } => -32602,
-        }
-    }
-
-    /// Whether the session reads no further.
-    pub fn closes(&self) -> bool {
-        match self {
-            Self::Parse(_) | Self::Invalid { .. } => true,
-            Self::LoneSurrogate { .. } => false,
-        }
-    }
-
-    /// Whether it is answered at all: not where only a notification was refused.
-    pub fn is_answered(&self) -> bool {
-        !matches!(self, Self::LoneSurrogate { id: None })
-    }
-
-    /// The id that the answer echoes; `None` is `null`, or no id, as the revision wants it.
-    pub fn id(&self) -> Option<&Id> {
-        match self {
-            Self::Parse(_) => None,
-            Self::Invalid { id, .. } | Self::LoneSurrogate { id } => id.as_ref(),
-        }
-    }
-
-    /// A fixed sentence for the peer; nothing of the frame is in it.
-    pub fn message(&self) -> &'static str {
-        match self {
-            Self::Parse(ParseFault::Frame(fault)) => fault.message(),
-            Self::Parse(ParseFault::Json(JsonFault { defect, .. })) => defect.message(),
-            Self::Invalid { cause, .. } => cause.message(),
-            Self::LoneSurrogate { .. } => "Invalid params: a string holds half of a surrogate pair",
-        }
-    }
-
-    /// A short word for logs and counters.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Parse(ParseFault::Frame(fault)) => fault.word(),
-            Self::Parse(ParseFault::Json(JsonFault { defect, .. })) => defect.word(),
-            Self::Invalid { cause, .. } => cause.word(),
-            Self::LoneSurrogate { .. } => "lone_surrogate",
-        }
-    }
-}
-
-impl Shape {
-    /// A fixed sentence for the peer.
-    pub fn message(self) -> &'static str {
-        match self {
-            Self::Batch => "Invalid request: batches are not accepted",
-            Self::NotObject => "Invalid request: the message is not an object",
-            Self::Version => "Invalid request: jsonrpc must be \"2.0\"",
-            Self::Method => "Invalid request: method must be a string of whole characters",
-            Self::Nothing => "Invalid request: neither method nor result nor error",
-            Self::Ambiguous => "Invalid request: more than one of method, result and error",
-            Self::Id => "Invalid request: id must be a string or an integer of 64 bits",
-            Self::Params => "Invalid request: params must be an object",
-        }
-    }
-
-    /// A short word for logs and counters.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Batch => "batch",
-            Self::NotObject => "not_an_object",
-            Self::Version => "jsonrpc_version",
-            Self::Method => "method",
-            Self::Nothing => "no_method",
-            Self::Ambiguous => "ambiguous_message",
-            Self::Id => "id",
-            Self::Params => "params",
-        }
     }
 }
 
@@ -506,15 +302,6 @@ mod tests {
             let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"m"}}"#);
             assert_eq!(shown(&text), "-32600 id null");
         }
-    }
-
-    #[test]
-    fn ids_are_the_same_where_they_mean_the_same() {
-        let id = |text: &str| Id::parse(Json::check(text).unwrap().value).unwrap();
-        assert!(id("1") == id("1") && id("-0") == id("0") && id(r#""a""#) == id(r#""\u0061""#));
-        assert!(id("1") != id(r#""1""#) && id("1") != id("-1") && id(r#""-0""#) != id(r#""0""#));
-        let set: std::collections::HashSet<Id> = ["0", "-0", r#""0""#].map(id).into();
-        assert_eq!(set.len(), 2);
     }
 
     #[test]
