@@ -10,6 +10,7 @@ pub mod authorize;
 pub mod clock;
 pub mod execute;
 pub mod limits;
+pub mod mcp;
 pub mod name;
 pub mod policy;
 pub mod secret;

@@ -199,6 +199,8 @@ pub const TIMEOUT_MAX_SECONDS: u64 = 600;
 pub const SHOWN_MAX_BYTES: usize = 256 * 1024;
 /// Longest line of an answer where the call does not say `max_bytes`: line readers of many clients end at 64 KiB.
 pub const LINE_BYTES: usize = 60 * 1024;
+/// How often a running call says so, where the client wants to hear it.
+pub const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 /// How long a result stays readable by `result_read`.
 pub const KEPT_RESULTS_FOR: Duration = Duration::from_secs(600);
 /// Deepest nesting of a message; the message itself is level 1.
@@ -221,5 +223,7 @@ pub const OUTBOX_BYTES: usize = 1024 * 1024;
 pub const LOG_LINES: usize = 256;
 /// Longest line on stderr, in bytes.
 pub const LOG_LINE_BYTES: usize = 1024;
+/// Most workers that a configuration may allow; the capacity of their channels.
+pub const WORKERS_MAX: usize = 256;
 /// Name lookups that may hang at the same time.
 pub const LOOKUPS: usize = 4;

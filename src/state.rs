@@ -104,6 +104,25 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 15] = [
+        Self::Policy,
+        Self::Person,
+        Self::NoApprover,
+        Self::Busy,
+        Self::Rate,
+        Self::ConfigFaulty,
+        Self::NoTarget,
+        Self::AmbiguousUrl,
+        Self::Header,
+        Self::Arguments,
+        Self::Credential,
+        Self::Network,
+        Self::Deadline,
+        Self::DryRun,
+        Self::UnknownCall,
+    ];
+
     /// The reason's code in results and in the record.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -8,3 +8,4 @@
 pub mod frame;
 pub mod json;
 pub mod rpc;
+pub mod write;

@@ -1,0 +1,149 @@
+//! JSON as it goes out: one line, with nothing in it that any reader takes for the end of a line.
+
+/// Builds one JSON object, member by member, in the order of the calls.
+#[derive(Debug)]
+pub struct Object(String);
+
+impl Object {
+    /// An object without members.
+    pub fn new() -> Self {
+        Self(String::from("{"))
+    }
+
+    /// Adds a string.
+    pub fn text(mut self, name: &str, value: &str) -> Self {
+        self.name(name);
+        write_string(&mut self.0, value);
+        self
+    }
+
+    /// Adds a string where there is one: what is absent is left out, never null.
+    pub fn text_if(self, name: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.text(name, value),
+            None => self,
+        }
+    }
+
+    /// Adds an integer.
+    pub fn number(self, name: &str, value: u64) -> Self {
+        self.raw(name, &value.to_string())
+    }
+
+    /// Adds a boolean.
+    pub fn boolean(self, name: &str, value: bool) -> Self {
+        self.raw(name, if value { "true" } else { "false" })
+    }
+
+    /// Adds a value that is JSON already.
+    pub fn raw(mut self, name: &str, json: &str) -> Self {
+        self.name(name);
+        self.0.push_str(json);
+        self
+    }
+
+    /// The object as JSON.
+    pub fn end(mut self) -> String {
+        self.0.push('}');
+        self.0
+    }
+
+    fn name(&mut self, name: &str) {
+        if self.0.len() > 1 {
+            self.0.push(',');
+        }
+        write_string(&mut self.0, name);
+        self.0.push(':');
+    }
+}
+
+impl Default for Object {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Appends a JSON string.
+///
+/// Line and paragraph separators and C1 controls are escaped too: some clients split their input
+/// at U+0085 or U+2028, and no terminal should get a control byte that a server chose.
+pub fn write_string(out: &mut String, text: &str) {
+    out.push('"');
+    let mut plain_from = 0;
+    for (at, character) in text.char_indices() {
+        if let Some(escaped) = escape(character) {
+            out.push_str(&text[plain_from..at]);
+            match escaped {
+                Escape::Letter(letter) => out.extend(['\\', letter]),
+                Escape::Code(code) => {
+                    out.push_str("\\u");
+                    out.extend((0..4).rev().map(|nibble| hex_digit(code >> (4 * nibble))));
+                }
+            }
+            plain_from = at + character.len_utf8();
+        }
+    }
+    out.push_str(&text[plain_from..]);
+    out.push('"');
+}
+
+/// How many bytes a character takes inside a JSON string that [`write_string`] writes.
+pub fn written_bytes(character: char) -> usize {
+    match escape(character) {
+        None => character.len_utf8(),
+        Some(Escape::Letter(_)) => 2,
+        Some(Escape::Code(_)) => 6,
+    }
+}
+
+enum Escape {
+    Letter(char),
+    Code(u16),
+}
+
+fn escape(character: char) -> Option<Escape> {
+    Some(match character {
+        '"' | '\\' => Escape::Letter(character),
+        '\n' => Escape::Letter('n'),
+        '\r' => Escape::Letter('r'),
+        '\t' => Escape::Letter('t'),
+        '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
+            Escape::Code(u16::try_from(u32::from(character)).ok()?)
+        }
+        _ => return None,
+    })
+}
+
+fn hex_digit(value: u16) -> char {
+    char::from(b"0123456789abcdef"[usize::from(value & 15)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_read_back_and_stay_on_one_line() {
+        let text: String =
+            (0..0x3000).filter_map(char::from_u32).chain("→\u{10ffff}\u{feff}".chars()).collect();
+        let mut json = String::new();
+        write_string(&mut json, &text);
+        assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        assert_eq!(json.len(), 2 + text.chars().map(written_bytes).sum::<usize>());
+        assert!(!json.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}', '\x1b']));
+    }
+
+    #[test]
+    fn objects_leave_out_what_is_absent() {
+        let json = Object::new()
+            .text("a", "x\"")
+            .text_if("b", None)
+            .text_if("c", Some(""))
+            .number("d", u64::MAX)
+            .boolean("e", false)
+            .raw("f", "[1]")
+            .end();
+        assert_eq!(json, r#"{"a":"x\"","c":"","d":18446744073709551615,"e":false,"f":[1]}"#);
+        assert_eq!(Object::new().end(), "{}");
+    }
+}
