@@ -3,11 +3,12 @@
 //! The layers, each of which imports only from itself and from those above it:
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`]), wire (bytes to JSON-RPC), mcp
 //! (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`execute`]), wiring and commands.
+//! ([`credential`], [`execute`]), wiring and commands.
 
 pub mod action;
 pub mod authorize;
 pub mod clock;
+pub mod credential;
 pub mod execute;
 pub mod limits;
 pub mod mcp;

@@ -227,3 +227,6 @@ pub const LOG_LINE_BYTES: usize = 1024;
 pub const WORKERS_MAX: usize = 256;
 /// Name lookups that may hang at the same time.
 pub const LOOKUPS: usize = 4;
+/// Shortest part of a credential, in bytes, that is taken out of what comes back. A shorter value is not redacted at
+/// all: it would be found everywhere, and the finding would confirm it.
+pub const REDACTED_MIN_BYTES: usize = 4;
