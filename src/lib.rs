@@ -3,7 +3,7 @@
 //! The layers, each of which imports only from itself and from those above it:
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`]), wire (bytes to JSON-RPC), mcp
 //! (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`credential`], [`execute`]), wiring and commands.
+//! ([`trust`], [`credential`], [`execute`]), wiring and commands.
 
 pub mod action;
 pub mod authorize;
@@ -17,3 +17,4 @@ pub mod policy;
 pub mod secret;
 pub mod state;
 pub mod wire;
+pub mod trust;

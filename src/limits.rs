@@ -230,3 +230,5 @@ pub const LOOKUPS: usize = 4;
 /// Shortest part of a credential, in bytes, that is taken out of what comes back. A shorter value is not redacted at
 /// all: it would be found everywhere, and the finding would confirm it.
 pub const REDACTED_MIN_BYTES: usize = 4;
+/// Links that one path may lead through.
+pub const LINKS: usize = 40;
