@@ -16,5 +16,5 @@ pub mod name;
 pub mod policy;
 pub mod secret;
 pub mod state;
-pub mod wire;
 pub mod trust;
+pub mod wire;

@@ -1,0 +1,167 @@
+//! Reads a credential's value, at the moment of use.
+//!
+//! Invariant: nothing is read without an [`Authorized`]. A value that could not be sent as it is
+//! becomes a fault, never another value.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::Path;
+
+use zeroize::Zeroizing;
+
+use crate::authorize::Authorized;
+use crate::limits;
+use crate::policy::config::{Credential, CredentialKind, Source};
+use crate::secret::Secret;
+use crate::trust::{self, Flaw, TrustFault};
+
+/// A credential in hand: its entry and its value.
+pub struct Fetched<'a> {
+    pub(super) entry: &'a Credential,
+    pub(super) value: Secret,
+}
+
+/// Why a credential cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CredentialFault {
+    /// There is no such file or variable.
+    Missing,
+    /// The file breaks the ownership rule. For the operator only: it holds a path.
+    Untrusted(TrustFault),
+    /// The file cannot be read.
+    Unreadable(io::ErrorKind),
+    /// There is nothing in it.
+    Empty,
+    /// It is longer than [`limits::CREDENTIAL_BYTES`].
+    TooLong,
+    /// It has bytes that cannot be sent where it should go.
+    Unsendable,
+}
+
+impl CredentialFault {
+    /// What is wrong, for the agent: the end of a sentence, without any path.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Missing => "is not there: its file or variable does not exist",
+            Self::Untrusted(_) => "is not used: others may read or change its file",
+            Self::Unreadable(_) => "cannot be read",
+            Self::Empty => "is empty",
+            Self::TooLong => "is too long",
+            Self::Unsendable => "has bytes that cannot be sent in a request",
+        }
+    }
+}
+
+/// Reads the credential that an authorized action is to use, where it has one.
+///
+/// # Errors
+/// [`CredentialFault`].
+pub fn fetch(permission: &Authorized) -> Result<Option<Fetched<'_>>, CredentialFault> {
+    let Some(entry) = permission.grant().target().credential.as_ref() else { return Ok(None) };
+    let value = match &entry.source {
+        Source::File(path) => read_file(path)?,
+        Source::Environment(name) => read_variable(name)?,
+    };
+    check(&entry.kind, value.expose())?;
+    Ok(Some(Fetched { entry, value }))
+}
+
+/// One line feed, or carriage return and line feed, at the end is an editor's and not the value's.
+fn read_file(path: &Path) -> Result<Secret, CredentialFault> {
+    let file = trust::open_secret(path).map_err(|fault| match fault.flaw {
+        Flaw::Missing => CredentialFault::Missing,
+        _ => CredentialFault::Untrusted(fault),
+    })?;
+    let mut bytes = read_at_once(file)?;
+    if bytes.last() == Some(&b'\n') {
+        bytes.pop();
+        if bytes.last() == Some(&b'\r') {
+            bytes.pop();
+        }
+    }
+    Ok(Secret::new(std::mem::take(&mut *bytes)))
+}
+
+/// Reads into one buffer of the right size, so that no copy is left behind by growing.
+fn read_at_once(mut file: File) -> Result<Zeroizing<Vec<u8>>, CredentialFault> {
+    const LINE_END: usize = 2;
+    let unreadable = |error: io::Error| CredentialFault::Unreadable(error.kind());
+    let size = file.metadata().map_err(unreadable)?.len();
+    let size = usize::try_from(size).map_err(|_| CredentialFault::TooLong)?;
+    if size > limits::CREDENTIAL_BYTES + LINE_END {
+        return Err(CredentialFault::TooLong);
+    }
+    let mut bytes = Zeroizing::new(vec![0; size]);
+    let mut filled = 0;
+    while filled < size {
+        match file.read(&mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(unreadable(error)),
+        }
+    }
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
+fn read_variable(name: &str) -> Result<Secret, CredentialFault> {
+    let value = std::env::var_os(name).ok_or(CredentialFault::Missing)?;
+    Ok(Secret::new(value.into_vec()))
+}
+
+fn check(kind: &CredentialKind, value: &[u8]) -> Result<(), CredentialFault> {
+    if value.is_empty() {
+        return Err(CredentialFault::Empty);
+    }
+    if value.len() > limits::CREDENTIAL_BYTES {
+        return Err(CredentialFault::TooLong);
+    }
+    let sendable = match kind {
+        // Base64 and percent-encoding carry any byte. A control byte is a file that is not what it seems.
+        CredentialKind::Basic { .. } | CredentialKind::Query { .. } => {
+            !value.iter().any(u8::is_ascii_control)
+        }
+        // Servers strip blanks at the ends of a header's value.
+        CredentialKind::Bearer | CredentialKind::Header { .. } => {
+            let inside = value.iter().all(|byte| matches!(byte, b' '..=b'~'));
+            inside && value.first() != Some(&b' ') && value.last() != Some(&b' ')
+        }
+    };
+    if sendable { Ok(()) } else { Err(CredentialFault::Unsendable) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values() {
+        use CredentialFault::{Empty, TooLong, Unsendable};
+        let header = CredentialKind::Header { header: "x-key".into(), prefix: String::new() };
+        let basic = CredentialKind::Basic { username: "user".into() };
+        let longest = vec![b'a'; limits::CREDENTIAL_BYTES];
+        let too_long = vec![b'a'; limits::CREDENTIAL_BYTES + 1];
+        for (value, in_header, encoded) in [
+            (&b"token"[..], Ok(()), Ok(())),
+            (b"two words", Ok(()), Ok(())),
+            (b"", Err(Empty), Err(Empty)),
+            (b" token", Err(Unsendable), Ok(())),
+            (b"token ", Err(Unsendable), Ok(())),
+            (b"p\xc3\xa4ss", Err(Unsendable), Ok(())),
+            (b"a\0b", Err(Unsendable), Err(Unsendable)),
+            (b"a\nb", Err(Unsendable), Err(Unsendable)),
+            (b"a\r", Err(Unsendable), Err(Unsendable)),
+            (b"a\tb", Err(Unsendable), Err(Unsendable)),
+            (b"a\x7f", Err(Unsendable), Err(Unsendable)),
+            (&longest, Ok(()), Ok(())),
+            (&too_long, Err(TooLong), Err(TooLong)),
+        ] {
+            let shown = String::from_utf8_lossy(&value[..value.len().min(12)]);
+            assert_eq!(check(&header, value), in_header, "{shown}");
+            assert_eq!(check(&CredentialKind::Bearer, value), in_header, "{shown}");
+            assert_eq!(check(&basic, value), encoded, "{shown}");
+        }
+    }
+}
