@@ -3,6 +3,7 @@
 //! Invariant: of "its end was seen" and "it was cut", exactly one wins, and it wins once.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -13,9 +14,13 @@ const CUT_BEFORE: u8 = 2;
 const CUT_AFTER: u8 = 3;
 const ENDED: u8 = 4;
 
-/// The switch of one call, shared by the dispatcher and the worker that runs it.
+/// The switch of one call, shared by the dispatcher and the worker that runs it. A clone is another
+/// handle of the same switch.
+#[derive(Clone, Debug)]
+pub struct Cut(Arc<Switch>);
+
 #[derive(Debug)]
-pub struct Cut {
+struct Switch {
     stage: AtomicU8,
     wake: OwnedFd,
 }
@@ -31,7 +36,7 @@ impl Cut {
     /// The system has no descriptor left.
     pub fn new() -> std::io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self { stage: AtomicU8::new(WAITING), wake })
+        Ok(Self(Arc::new(Switch { stage: AtomicU8::new(WAITING), wake })))
     }
 
     /// Says that the first effect comes next.
@@ -55,23 +60,24 @@ impl Cut {
         let took = self.step(WAITING, CUT_BEFORE).is_ok() || self.step(BEGUN, CUT_AFTER).is_ok();
         if took {
             // The counter of a fresh eventfd cannot overflow by one.
-            rustix::io::write(&self.wake, &1u64.to_ne_bytes()).ok();
+            rustix::io::write(&self.0.wake, &1u64.to_ne_bytes()).ok();
         }
         took
     }
 
     /// Whether the call was cut.
     pub fn is_cut(&self) -> bool {
-        matches!(self.stage.load(Ordering::SeqCst), CUT_BEFORE | CUT_AFTER)
+        matches!(self.0.stage.load(Ordering::SeqCst), CUT_BEFORE | CUT_AFTER)
     }
 
     /// Becomes readable when the call is cut, and stays so: for `poll` beside a socket.
     pub fn wake(&self) -> BorrowedFd<'_> {
-        self.wake.as_fd()
+        self.0.wake.as_fd()
     }
 
     fn step(&self, from: u8, to: u8) -> Result<(), WasCut> {
-        self.stage
+        self.0
+            .stage
             .compare_exchange(from, to, Ordering::SeqCst, Ordering::SeqCst)
             .map(|_| ())
             .map_err(|_| WasCut)
