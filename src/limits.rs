@@ -205,6 +205,12 @@ pub const PROGRESS_EVERY: Duration = Duration::from_secs(5);
 pub const KEPT_RESULTS_FOR: Duration = Duration::from_secs(600);
 /// Deepest nesting of a message; the message itself is level 1.
 pub const NESTING: usize = 64;
+/// Longest URL of a request in bytes, as it comes.
+pub const URL_BYTES: usize = 16 * 1024;
+/// Headers that one request may set.
+pub const HEADERS: usize = 64;
+/// Bytes of names and values of all headers that one request sets.
+pub const HEADER_BYTES: usize = 16 * 1024;
 /// Largest `config.json` in bytes.
 pub const CONFIG_BYTES: usize = 1024 * 1024;
 /// Largest credential in bytes.

@@ -1,8 +1,16 @@
 //! What an agent asks for, typed. An action grants nothing.
 
+pub mod header;
 pub mod http;
+pub mod origin;
+pub(crate) mod percent;
+pub mod quote;
+pub(crate) mod reading;
+pub mod url;
 
 use std::time::Duration;
+
+use crate::state::Reason;
 
 /// A request that was parsed and not yet judged.
 #[derive(Debug)]
@@ -25,4 +33,13 @@ impl Action {
             Self::Http(action) => action.max_bytes,
         }
     }
+}
+
+/// A request that could not become an action: the call ends `rejected`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refused {
+    /// The code.
+    pub reason: Reason,
+    /// One sentence for the agent.
+    pub message: String,
 }

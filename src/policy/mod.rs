@@ -24,4 +24,14 @@ impl Policy {
     pub fn empty() -> Self {
         Self { digest: String::new(), targets: Vec::new(), limits: Limits::default() }
     }
+
+    /// SHA-256 of the configuration's bytes, in hex; empty where there is none.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    /// The limits in force.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
 }
