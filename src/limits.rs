@@ -2,6 +2,7 @@
 //!
 //! Invariant: the README's table, `keyward schema` and [`TABLE`] say the same; a test holds it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// One configurable limit, as the README and the schema list it.
@@ -18,7 +19,6 @@ pub struct Limit {
     pub max: u64,
     /// What it bounds, in a sentence.
     pub meaning: &'static str,
-    field: fn(&mut Limits) -> &mut Option<u64>,
 }
 
 /// What a limit counts.
@@ -46,151 +46,154 @@ impl Unit {
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
+const FRAME_BYTES: Limit = Limit {
+    key: "limits.frame_bytes",
+    unit: Unit::Bytes,
+    default: Some(4 * MIB),
+    min: 64 * KIB,
+    max: 16 * MIB,
+    meaning: "longest message of the client, without its line feed",
+};
+
+const SHOWN_BYTES: Limit = Limit {
+    key: "limits.shown_bytes",
+    unit: Unit::Bytes,
+    default: Some(16 * KIB),
+    min: 256,
+    max: 256 * KIB,
+    meaning: "how much of a body one result shows where the call does not say max_bytes",
+};
+
+const HTTP_READ_BYTES: Limit = Limit {
+    key: "limits.http_read_bytes",
+    unit: Unit::Bytes,
+    default: Some(8 * MIB),
+    min: 4 * KIB,
+    max: 64 * MIB,
+    meaning: "how much of a response body is read, after decompression",
+};
+
+const WORKERS: Limit = Limit {
+    key: "limits.workers",
+    unit: Unit::Count,
+    default: Some(64),
+    min: 1,
+    max: WORKERS_MAX as u64,
+    meaning: "calls that act at the same time; one more is answered `busy`",
+};
+
+const CALLS_IN_FLIGHT: Limit = Limit {
+    key: "limits.calls_in_flight",
+    unit: Unit::Count,
+    default: Some(4096),
+    min: 1,
+    max: 65536,
+    meaning: "calls that have begun and are not answered; one more is answered `busy`",
+};
+
+const CALLS_PER_MINUTE: Limit = Limit {
+    key: "limits.calls_per_minute",
+    unit: Unit::Count,
+    default: None,
+    min: 1,
+    max: 100_000,
+    meaning: "allowed calls in any 60 seconds, over all gateways of the home; one more is answered `rate`",
+};
+
+const TIMEOUT_SECONDS: Limit = Limit {
+    key: "limits.timeout_seconds",
+    unit: Unit::Seconds,
+    default: Some(60),
+    min: 1,
+    max: TIMEOUT_MAX_SECONDS,
+    meaning: "how long a call may take where it does not say timeout_seconds",
+};
+
+const KEPT_RESULTS_BYTES: Limit = Limit {
+    key: "limits.kept_results_bytes",
+    unit: Unit::Bytes,
+    default: Some(32 * MIB),
+    min: 0,
+    max: 256 * MIB,
+    meaning: "what result_read can page through, over all calls of one gateway",
+};
+
 /// The limits that a configuration may set, in the order of the README.
 pub const TABLE: &[Limit] = &[
-    Limit {
-        key: "limits.frame_bytes",
-        unit: Unit::Bytes,
-        default: Some(4 * MIB),
-        min: 64 * KIB,
-        max: 16 * MIB,
-        meaning: "longest message of the client, without its line feed",
-        field: |limits| &mut limits.frame_bytes,
-    },
-    Limit {
-        key: "limits.shown_bytes",
-        unit: Unit::Bytes,
-        default: Some(16 * KIB),
-        min: 256,
-        max: 256 * KIB,
-        meaning: "how much of a body one result shows where the call does not say max_bytes",
-        field: |limits| &mut limits.shown_bytes,
-    },
-    Limit {
-        key: "limits.http_read_bytes",
-        unit: Unit::Bytes,
-        default: Some(8 * MIB),
-        min: 4 * KIB,
-        max: 64 * MIB,
-        meaning: "how much of a response body is read, after decompression",
-        field: |limits| &mut limits.http_read_bytes,
-    },
-    Limit {
-        key: "limits.workers",
-        unit: Unit::Count,
-        default: Some(64),
-        min: 1,
-        max: 256,
-        meaning: "calls that act at the same time; one more is answered `busy`",
-        field: |limits| &mut limits.workers,
-    },
-    Limit {
-        key: "limits.calls_in_flight",
-        unit: Unit::Count,
-        default: Some(4096),
-        min: 1,
-        max: 65536,
-        meaning: "calls that have begun and are not answered; one more is answered `busy`",
-        field: |limits| &mut limits.calls_in_flight,
-    },
-    Limit {
-        key: "limits.calls_per_minute",
-        unit: Unit::Count,
-        default: None,
-        min: 1,
-        max: 100_000,
-        meaning: "allowed calls in any 60 seconds, over all gateways of the home; one more is answered `rate`",
-        field: |limits| &mut limits.calls_per_minute,
-    },
-    Limit {
-        key: "limits.timeout_seconds",
-        unit: Unit::Seconds,
-        default: Some(60),
-        min: 1,
-        max: 600,
-        meaning: "how long a call may take where it does not say timeout_seconds",
-        field: |limits| &mut limits.timeout_seconds,
-    },
-    Limit {
-        key: "limits.kept_results_bytes",
-        unit: Unit::Bytes,
-        default: Some(32 * MIB),
-        min: 0,
-        max: 256 * MIB,
-        meaning: "what result_read can page through, over all calls of one gateway",
-        field: |limits| &mut limits.kept_results_bytes,
-    },
+    FRAME_BYTES,
+    SHOWN_BYTES,
+    HTTP_READ_BYTES,
+    WORKERS,
+    CALLS_IN_FLIGHT,
+    CALLS_PER_MINUTE,
+    TIMEOUT_SECONDS,
+    KEPT_RESULTS_BYTES,
 ];
 
-/// The limits in force. `None` in a field is "as the table says".
+/// The limits in force.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Limits {
-    frame_bytes: Option<u64>,
-    shown_bytes: Option<u64>,
-    http_read_bytes: Option<u64>,
-    workers: Option<u64>,
-    calls_in_flight: Option<u64>,
-    calls_per_minute: Option<u64>,
-    timeout_seconds: Option<u64>,
-    kept_results_bytes: Option<u64>,
+    /// What the configuration says, by key; elsewhere the table's defaults hold.
+    configured: BTreeMap<&'static str, u64>,
 }
 
 impl Limits {
     /// Sets one limit of [`TABLE`] to a value that was checked against its bounds.
     pub fn set(&mut self, limit: &Limit, value: u64) {
-        *(limit.field)(self) = Some(value);
+        self.configured.insert(limit.key, value);
     }
 
-    fn in_force(&self, key: &str) -> Option<u64> {
-        let limit = TABLE.iter().find(|limit| limit.key == key)?;
-        (limit.field)(&mut self.clone()).or(limit.default)
+    fn in_force(&self, limit: &Limit) -> Option<u64> {
+        self.configured.get(limit.key).copied().or(limit.default)
     }
 
-    fn bytes(&self, key: &str) -> usize {
-        let value = self.in_force(key).unwrap_or(u64::MAX);
-        usize::try_from(value).unwrap_or(usize::MAX)
+    fn size(&self, limit: &Limit) -> usize {
+        self.in_force(limit).map_or(usize::MAX, to_usize)
     }
 
     /// Longest message of the client in bytes, without its line feed.
     pub fn frame_bytes(&self) -> usize {
-        self.bytes("limits.frame_bytes")
+        self.size(&FRAME_BYTES)
     }
 
     /// Bytes of a body that one result shows by itself.
     pub fn shown_bytes(&self) -> usize {
-        self.bytes("limits.shown_bytes")
+        self.size(&SHOWN_BYTES)
     }
 
     /// Bytes of a response body that are read, after decompression.
     pub fn http_read_bytes(&self) -> usize {
-        self.bytes("limits.http_read_bytes")
+        self.size(&HTTP_READ_BYTES)
     }
 
     /// Calls that act at the same time.
     pub fn workers(&self) -> usize {
-        self.bytes("limits.workers")
+        self.size(&WORKERS)
     }
 
     /// Calls that have begun and are not answered.
     pub fn calls_in_flight(&self) -> usize {
-        self.bytes("limits.calls_in_flight")
+        self.size(&CALLS_IN_FLIGHT)
     }
 
     /// Allowed calls in any 60 seconds, over all gateways of the home.
     pub fn calls_per_minute(&self) -> Option<usize> {
-        let value = self.in_force("limits.calls_per_minute")?;
-        usize::try_from(value).ok()
+        self.in_force(&CALLS_PER_MINUTE).map(to_usize)
     }
 
     /// How long a call may take by itself.
     pub fn timeout(&self) -> Duration {
-        Duration::from_secs(self.in_force("limits.timeout_seconds").unwrap_or(TIMEOUT_MAX_SECONDS))
+        Duration::from_secs(self.in_force(&TIMEOUT_SECONDS).unwrap_or(TIMEOUT_MAX_SECONDS))
     }
 
     /// Bytes of results that are kept for `result_read`.
     pub fn kept_results_bytes(&self) -> usize {
-        self.bytes("limits.kept_results_bytes")
+        self.size(&KEPT_RESULTS_BYTES)
     }
+}
+
+fn to_usize(value: u64) -> usize {
+    usize::try_from(value).unwrap_or(usize::MAX)
 }
 
 /// Longest time that a call may ask for, in seconds.
@@ -238,3 +241,30 @@ pub const LOOKUPS: usize = 4;
 pub const REDACTED_MIN_BYTES: usize = 4;
 /// Links that one path may lead through.
 pub const LINKS: usize = 40;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_agrees_with_itself() {
+        for (place, limit) in TABLE.iter().enumerate() {
+            let key = limit.key;
+            assert!(key.starts_with("limits."), "{key}");
+            assert!(TABLE[..place].iter().all(|other| other.key != key), "{key} twice");
+            assert!(limit.min <= limit.max, "{key}");
+            assert!(limit.default.is_none_or(|it| (limit.min..=limit.max).contains(&it)), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_the_default_until_it_is_set() {
+        let mut limits = Limits::default();
+        assert_eq!(limits.workers(), 64);
+        assert_eq!(limits.calls_per_minute(), None);
+        limits.set(&WORKERS, 3);
+        limits.set(&CALLS_PER_MINUTE, 7);
+        assert_eq!((limits.workers(), limits.calls_per_minute()), (3, Some(7)));
+        assert_eq!(limits.timeout(), Duration::from_secs(60));
+    }
+}
