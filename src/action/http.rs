@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+pub use super::Refused;
 pub use super::header::Header;
 pub use super::origin::{Origin, Scheme};
 pub use super::url::Url;
 
-use super::Refused;
 use super::quote::Quote;
 use crate::limits;
 use crate::state::Reason;

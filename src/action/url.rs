@@ -72,6 +72,15 @@ impl Url {
     }
 }
 
+/// Reads a path, without a query, into the canonical form that a [`Url`] has.
+///
+/// # Errors
+/// [`UrlFault`] where no URL has such a path.
+pub(crate) fn parse_path(text: &str) -> Result<String, UrlFault> {
+    check_characters(text)?;
+    canonical_path(text)
+}
+
 /// Printable ASCII but for what no URL may hold, and letters beyond it.
 fn check_characters(text: &str) -> Result<(), UrlFault> {
     if text.len() > limits::URL_BYTES {

@@ -1,10 +1,20 @@
-//! The configuration as types.
+//! The configuration: its types, and the reading of its text.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
+pub use super::fault::Fault;
+
+use super::fault::{Faults, Node, Place};
+use super::keys::{self, VERSION};
 use super::rule::HttpRule;
+use super::{Policy, check, decode};
 use crate::action::http::Origin;
+use crate::limits;
 use crate::name::Name;
+use crate::wire::json::{Defect, Json, JsonFault, line_and_column};
 
 /// One HTTP API that the operator lets agents use.
 #[derive(PartialEq, Eq, Debug)]
@@ -25,6 +35,18 @@ pub struct HttpTarget {
     /// Certificates of authorities to trust instead of the built-in ones; absolute.
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) rules: Vec<HttpRule>,
+}
+
+impl HttpTarget {
+    /// Its name in the configuration.
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The URL below which requests may go, in canonical form.
+    pub fn base_url(&self) -> String {
+        format!("{}{}", self.origin, self.base_path)
+    }
 }
 
 /// A credential's entry: what it is and where it comes from, never its value.
@@ -66,4 +88,72 @@ pub enum Source {
     File(PathBuf),
     /// A variable of the gateway's environment.
     Environment(String),
+}
+
+/// Reads a configuration.
+///
+/// Shape: the JSON object that `keyward schema` describes. Bound: `limits::CONFIG_BYTES`.
+///
+/// # Errors
+/// Every fault at once; one alone where the text is no JSON, or is of another version.
+pub fn parse(text: &str) -> Result<Policy, Vec<Fault>> {
+    let root = read(text)?;
+    let mut faults = Faults::default();
+    check::check(&root, &keys::CONFIG, &mut faults);
+    let targets = decode::targets(&root, &mut faults);
+    let limits = decode::limits(&root);
+    if !faults.is_empty() {
+        return Err(faults.into_vec());
+    }
+    let targets = targets.into_iter().map(Arc::new).collect();
+    Ok(Policy { digest: digest(text), targets, limits })
+}
+
+fn read(text: &str) -> Result<Node<'_>, Vec<Fault>> {
+    if text.len() > limits::CONFIG_BYTES {
+        return Err(only("is longer than 1 MiB", "shorten it"));
+    }
+    let checked = Json::check(text).map_err(|fault| not_json(text, fault))?;
+    if checked.lone_surrogate {
+        let what = "has the escape of half a surrogate pair in a string";
+        return Err(only(what, "write the whole character"));
+    }
+    let root = Node { value: checked.value, place: Place::root() };
+    let version = root.member("version");
+    match version.and_then(|node| node.value.as_u64()) {
+        Some(later) if later > VERSION => {
+            let what = format!("is of version {later}; this Keyward reads version {VERSION}");
+            Err(only(&what, "use a newer Keyward"))
+        }
+        Some(_) | None => Ok(root),
+    }
+}
+
+fn not_json(text: &str, fault: JsonFault) -> Vec<Fault> {
+    let (line, column) = line_and_column(text, fault.offset);
+    let (what, remedy) = match fault.defect {
+        Defect::Bom => ("begins with a byte order mark", "save it without one"),
+        Defect::Syntax => {
+            ("is not JSON", "mend it there; JSON has no comments and no final commas")
+        }
+        Defect::Truncated => ("ends too early", "close what is open"),
+        Defect::TrailingBytes => ("goes on after its end", "remove what follows"),
+        Defect::ControlCharacter => {
+            ("has a control character inside a string", "write \\n or \\t instead")
+        }
+        Defect::DuplicateKey => ("has the same key twice in one object", "remove one of the two"),
+        Defect::TooDeep => ("is nested too deeply", "mend it there"),
+        Defect::TooLong => ("is too long", "shorten it"),
+    };
+    only(&format!("{what} (line {line}, column {column})"), remedy)
+}
+
+fn only(what: &str, remedy: &str) -> Vec<Fault> {
+    let mut faults = Faults::default();
+    faults.add(&Place::root(), what, remedy);
+    faults.into_vec()
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }

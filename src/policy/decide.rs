@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::Policy;
-use super::config::HttpTarget;
-use super::rule::Decision;
+use super::config::{Credential, HttpTarget};
+use super::rule::{Asked, Decision, Fit, strictest};
+use super::{Policy, headers};
 use crate::action::Action;
 use crate::action::http::HttpAction;
+use crate::action::quote::Quote;
 use crate::state::Reason;
 
 /// What the rules say. It grants nothing: only `authorize` makes a permission of it.
@@ -47,37 +48,101 @@ pub(crate) fn decide(policy: &Policy, action: &Action) -> Judgement {
 }
 
 fn decide_http(policy: &Policy, action: &HttpAction) -> Judgement {
-    let Some((target, rest)) = target_of(policy, action) else {
-        return deny(Reason::NoTarget, "The URL lies below no target that is configured.");
-    };
-    let strictest = target
-        .rules
-        .iter()
-        .enumerate()
-        .filter(|(_, rule)| rule.methods.contains(&action.method) && rule.path.matches(rest))
-        .max_by_key(|(place, rule)| (rule.decision, std::cmp::Reverse(*place)));
-    match strictest {
-        None => deny(Reason::Policy, "No rule allows this request."),
-        Some((rule, found)) => match found.decision {
-            Decision::Allow => Judgement::Allow { target: Arc::clone(target), rule },
-            Decision::Ask => Judgement::Ask { target: Arc::clone(target), rule },
-            Decision::Deny => deny(Reason::Policy, "A rule denies this request."),
-        },
+    match weigh(policy, action).end {
+        End::Allow(target, rule) => Judgement::Allow { target: Arc::clone(target), rule },
+        End::Ask(target, rule) => Judgement::Ask { target: Arc::clone(target), rule },
+        End::Deny(denied, _) => Judgement::Deny(denied),
     }
 }
 
-/// The target whose origin is the URL's and whose base holds its path, with the path after the base.
+/// All that was found on the way to a decision.
+pub(crate) struct Weighed<'p, 'a> {
+    pub(crate) at: Option<AtTarget<'p, 'a>>,
+    pub(crate) end: End<'p>,
+}
+
+/// What the rules of the target say.
+pub(crate) struct AtTarget<'p, 'a> {
+    pub(crate) target: &'p Arc<HttpTarget>,
+    pub(crate) asked: Asked<'a>,
+    /// One for each rule of the target.
+    pub(crate) fits: Vec<Fit>,
+}
+
+/// The decision, with the place of the rule that made it; a refusal may come from no rule.
+pub(crate) enum End<'p> {
+    Allow(&'p Arc<HttpTarget>, usize),
+    Ask(&'p Arc<HttpTarget>, usize),
+    Deny(Denied, Option<usize>),
+}
+
+/// Weighs an action: the target first, then what no rule can permit, then the rules.
+pub(crate) fn weigh<'p, 'a>(policy: &'p Policy, action: &'a HttpAction) -> Weighed<'p, 'a> {
+    let Some((target, path)) = target_of(policy, action) else {
+        let message = "The URL lies below no target that is configured.";
+        let end = End::Deny(denied(Reason::NoTarget, message), None);
+        return Weighed { at: None, end };
+    };
+    let asked = Asked::of(action, path);
+    let fits: Vec<Fit> = target.rules.iter().map(|rule| rule.fit(&asked)).collect();
+    let end = match beyond_rules(target, action, &asked, &fits) {
+        Some(denied) => End::Deny(denied, None),
+        None => by_rules(target, &fits),
+    };
+    Weighed { at: Some(AtTarget { target, asked, fits }), end }
+}
+
+/// The target whose origin is the URL's and whose base holds its path, with the path after the base:
+/// empty, or from its slash.
 fn target_of<'p, 'a>(
     policy: &'p Policy,
     action: &'a HttpAction,
 ) -> Option<(&'p Arc<HttpTarget>, &'a str)> {
     policy.targets.iter().find_map(|target| {
-        let below_base = action.url.path.strip_prefix(target.base_path.trim_end_matches('/'))?;
-        (target.origin == action.url.origin && below_base.starts_with('/'))
-            .then_some((target, below_base))
+        let base = target.base_path.strip_suffix('/').unwrap_or(&target.base_path);
+        let below_base = action.url.path.strip_prefix(base)?;
+        let at_border = below_base.is_empty() || below_base.starts_with('/');
+        (target.origin == action.url.origin && at_border).then_some((target, below_base))
     })
 }
 
-fn deny(reason: Reason, message: &str) -> Judgement {
-    Judgement::Deny(Denied { reason, message: message.into() })
+/// What is refused whatever the rules say.
+fn beyond_rules(
+    target: &HttpTarget,
+    action: &HttpAction,
+    asked: &Asked<'_>,
+    fits: &[Fit],
+) -> Option<Denied> {
+    let own = target.credential.as_ref().and_then(Credential::parameter);
+    if own.is_some_and(|parameter| asked.query().may_name(parameter)) {
+        let message = "The query names the parameter that carries the target's credential.";
+        return Some(denied(Reason::AmbiguousUrl, message));
+    }
+    let unwanted = action.headers.iter().find(|header| !headers::may_send(target, &header.name));
+    if let Some(header) = unwanted {
+        let message = format!("The header {} may not be sent to this target.", Quote(&header.name));
+        return Some(Denied { reason: Reason::Header, message });
+    }
+    fits.iter().find_map(|fit| match fit {
+        Fit::Repeated(name) => {
+            let message = format!("The query names {} twice.", Quote(name));
+            Some(Denied { reason: Reason::AmbiguousUrl, message })
+        }
+        Fit::Whole | Fit::Partly | Fit::Misses(_) => None,
+    })
+}
+
+fn by_rules<'p>(target: &'p Arc<HttpTarget>, fits: &[Fit]) -> End<'p> {
+    match strictest(&target.rules, fits) {
+        None => End::Deny(denied(Reason::Policy, "No rule allows this request."), None),
+        Some((rule, Decision::Allow)) => End::Allow(target, rule),
+        Some((rule, Decision::Ask)) => End::Ask(target, rule),
+        Some((rule, Decision::Deny)) => {
+            End::Deny(denied(Reason::Policy, "A rule denies this request."), Some(rule))
+        }
+    }
+}
+
+fn denied(reason: Reason, message: &str) -> Denied {
+    Denied { reason, message: message.into() }
 }

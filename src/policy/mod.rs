@@ -1,8 +1,22 @@
 //! What the operator allows: the configuration, its rules, and the decision.
 
+mod alike;
+mod check;
 pub mod config;
 pub mod decide;
+mod decode;
+mod decode_credential;
+pub mod explain;
+pub mod fault;
+mod headers;
+mod keys;
+mod nearest;
+mod overlap;
+pub mod path;
+pub mod query;
 pub mod rule;
+pub mod schema;
+mod shape;
 
 use std::sync::Arc;
 
@@ -28,6 +42,11 @@ impl Policy {
     /// SHA-256 of the configuration's bytes, in hex; empty where there is none.
     pub fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// The HTTP targets, in the order of their names.
+    pub fn targets(&self) -> &[Arc<HttpTarget>] {
+        &self.targets
     }
 
     /// The limits in force.

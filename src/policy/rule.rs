@@ -1,6 +1,11 @@
 //! One rule: what it matches and what it decides.
 
-use crate::action::http::Method;
+pub use super::path::{PathPattern, Segment};
+pub use super::query::QueryRule;
+
+use super::path::PathReadings;
+use super::query::QueryReadings;
+use crate::action::http::{HttpAction, Method};
 
 /// What a rule decides. The order is that of strictness.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -14,6 +19,9 @@ pub enum Decision {
 }
 
 impl Decision {
+    /// All decisions, the most lenient first.
+    pub const ALL: [Self; 3] = [Self::Allow, Self::Ask, Self::Deny];
+
     /// The word in a configuration.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -21,6 +29,11 @@ impl Decision {
             Self::Ask => "ask",
             Self::Deny => "deny",
         }
+    }
+
+    /// Reads the word of a configuration.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|decision| decision.as_str() == text)
     }
 }
 
@@ -31,63 +44,121 @@ pub struct HttpRule {
     /// In the order of [`Method::ALL`], each once.
     pub(crate) methods: Vec<Method>,
     pub(crate) path: PathPattern,
-    /// Names that a query may have, with the pattern of each value; `None`: any query passes.
+    /// In a rule that allows or asks: the only names that a query may have, with the pattern of each
+    /// value. In one that denies: names of which each is denied where its value fits. `None`: any query.
     pub(crate) query: Option<Vec<QueryRule>>,
 }
 
-/// A pattern over the path after a target's base, from its slash.
-#[derive(PartialEq, Eq, Debug)]
-pub struct PathPattern {
-    /// As the configuration spells it.
-    pub(crate) text: String,
-    pub(crate) segments: Vec<Segment>,
-}
-
-/// One segment of a path's pattern.
-#[derive(PartialEq, Eq, Debug)]
-pub enum Segment {
-    /// Exactly this segment, percent-encoded as in a URL.
-    Literal(String),
-    /// `*`: one whole segment.
-    One,
-    /// `**`: any number of segments, also none.
-    Many,
-}
-
-/// A query name that a rule lets through, and what its value must be.
+/// A request taken apart as rules look at it.
 #[derive(Debug)]
-pub struct QueryRule {
-    pub(crate) name: String,
-    /// As the configuration spells it; matches the whole value.
-    pub(crate) text: String,
-    pub(crate) pattern: regex_lite::Regex,
+pub(crate) struct Asked<'a> {
+    method: Method,
+    path: PathReadings<'a>,
+    query: QueryReadings<'a>,
 }
 
-impl PartialEq for QueryRule {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name && self.text == other.text
+impl<'a> Asked<'a> {
+    /// Takes a request apart whose path after the target's base is `path`.
+    pub(crate) fn of(action: &'a HttpAction, path: &'a str) -> Self {
+        Self {
+            method: action.method,
+            path: PathReadings::of(path),
+            query: QueryReadings::of(action.url.query.as_deref()),
+        }
+    }
+
+    /// Its path after the target's base.
+    pub(crate) fn path(&self) -> &PathReadings<'a> {
+        &self.path
+    }
+
+    /// The names and values of its query.
+    pub(crate) fn query(&self) -> &QueryReadings<'a> {
+        &self.query
     }
 }
 
-impl Eq for QueryRule {}
+/// What a rule says to a request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Fit {
+    /// It matches.
+    Whole,
+    /// It matches a part of the query: enough for a question where another rule grants, never for a grant.
+    Partly,
+    /// It looks at the query, in which this name stands twice.
+    Repeated(String),
+    /// It does not match.
+    Misses(Miss),
+}
 
-impl PathPattern {
-    /// Whether the path after a target's base, from its slash, fits to the letter.
-    pub(crate) fn matches(&self, path: &str) -> bool {
-        let segments: Vec<&str> = path.split('/').skip(1).collect();
-        fits(&self.segments, &segments)
+/// Why a rule does not match.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Miss {
+    /// Another method.
+    Method,
+    /// Another path.
+    Path,
+    /// The query has this name, which is not listed, or is with another value.
+    Name(String),
+    /// The query has no listed name with a value that fits.
+    NoName,
+}
+
+impl HttpRule {
+    /// What it says to a request.
+    pub(crate) fn fit(&self, asked: &Asked<'_>) -> Fit {
+        let Self { decision, methods, path, query } = self;
+        if !methods.contains(&asked.method) {
+            return Fit::Misses(Miss::Method);
+        }
+        let path_fits = match decision {
+            Decision::Allow => path.fits(&asked.path),
+            Decision::Ask | Decision::Deny => path.fits_loosely(&asked.path),
+        };
+        match query {
+            _ if !path_fits => Fit::Misses(Miss::Path),
+            None => Fit::Whole,
+            Some(names) => fit_query(*decision, names, &asked.query),
+        }
     }
 }
 
-fn fits(pattern: &[Segment], path: &[&str]) -> bool {
-    match pattern {
-        [] => path.is_empty(),
-        [Segment::Literal(text), rest @ ..] => {
-            path.first() == Some(&text.as_str()) && fits(rest, &path[1..])
-        }
-        [Segment::One, rest @ ..] => {
-            path.first().is_some_and(|segment| !segment.is_empty()) && fits(rest, &path[1..])
-        }
-        [Segment::Many, rest @ ..] => (0..=path.len()).any(|taken| fits(rest, &path[taken..])),
+fn fit_query(decision: Decision, names: &[QueryRule], query: &QueryReadings<'_>) -> Fit {
+    if let Some(name) = query.repeated_name() {
+        return Fit::Repeated(name.into_owned());
+    }
+    match (decision, query.fits(names)) {
+        (Decision::Allow | Decision::Ask, Ok(())) => Fit::Whole,
+        (Decision::Allow, Err(name)) => Fit::Misses(Miss::Name(name.into_owned())),
+        (Decision::Ask, Err(_)) if query.touches(names) => Fit::Partly,
+        (Decision::Ask, Err(name)) => Fit::Misses(Miss::Name(name.into_owned())),
+        (Decision::Deny, _) if query.touches(names) => Fit::Whole,
+        (Decision::Deny, _) => Fit::Misses(Miss::NoName),
+    }
+}
+
+/// The rule that decides, by its place, and what it decides; `None` where no rule permits and none denies.
+///
+/// A deny outranks an ask, an ask outranks an allow; the order of rules only says which of equal
+/// ones is named. A rule that asks about a part of a query holds up what another one permits.
+pub(crate) fn strictest(rules: &[HttpRule], fits: &[Fit]) -> Option<(usize, Decision)> {
+    let first = |decision: Decision, enough: fn(&Fit) -> bool| {
+        let place = |(rule, fit): (&HttpRule, &Fit)| rule.decision == decision && enough(fit);
+        rules.iter().zip(fits).position(place)
+    };
+    let whole = |fit: &Fit| *fit == Fit::Whole;
+    let somehow = |fit: &Fit| matches!(fit, Fit::Whole | Fit::Partly);
+    if let Some(place) = first(Decision::Deny, whole) {
+        return Some((place, Decision::Deny));
+    }
+    let allow = first(Decision::Allow, whole);
+    let ask = match allow {
+        Some(_) => first(Decision::Ask, somehow),
+        None => first(Decision::Ask, whole),
+    };
+    match (ask, allow) {
+        (Some(place), _) => Some((place, Decision::Ask)),
+        (None, Some(place)) => Some((place, Decision::Allow)),
+        (None, None) => None,
     }
 }

@@ -1,0 +1,124 @@
+//! Every key of `config.json`.
+
+use super::shape::{Key, Need, Shape, Variant};
+
+/// The version that this Keyward reads.
+pub(crate) const VERSION: u64 = 1;
+
+/// The file.
+pub(crate) const CONFIG: Shape = Shape::Object(&[
+    required("version", Shape::Version, "how this file is to be read: 1"),
+    optional("$schema", Shape::Text, "where an editor finds the schema of this file"),
+    optional("http", Shape::Named(&TARGET), "HTTP APIs by name"),
+    optional(
+        "credentials",
+        Shape::Named(&CREDENTIAL),
+        "what APIs are told, by name; never a value",
+    ),
+    optional("limits", Shape::Limits, "bounds that differ from the default"),
+    optional("ssh", Shape::NotServed, "SSH hosts by name"),
+    optional("helpers", Shape::NotServed, "local programs by name"),
+    optional("approval", Shape::NotServed, "how a person is asked"),
+    optional("helper_output", Shape::NotServed, "bounds of what helpers print"),
+    optional("audit", Shape::NotServed, "how the record is kept"),
+]);
+
+const TARGET: Shape = Shape::Object(&[
+    required(
+        "base_url",
+        Shape::Text,
+        "the URL below which requests may go, https://api.example.com/ for example",
+    ),
+    optional("credential", Shape::Text, "the name of the credential that is added to each request"),
+    required("rules", Shape::List(&RULE), "what is allowed; nothing else is"),
+    optional("allow_headers", TEXTS, "request headers that an agent may set beside the fixed list"),
+    optional("show_headers", TEXTS, "response headers that an agent may see beside the fixed list"),
+    optional(
+        "private",
+        Shape::Flag,
+        "whether the name may resolve to loopback, private and shared addresses",
+    ),
+    optional(
+        "plain_loopback",
+        Shape::Flag,
+        "whether the credential may be sent without TLS to a literal loopback address",
+    ),
+    optional(
+        "ca_file",
+        Shape::Text,
+        "an absolute path: certificates of authorities to trust instead of the built-in ones",
+    ),
+]);
+
+const TEXTS: Shape = Shape::List(&Shape::Text);
+
+const RULE: Shape = Shape::Object(&[
+    required("decision", Shape::Word(&["allow", "ask", "deny"]), "what the rule says"),
+    required("methods", Shape::Methods, "the methods that it is about; \"*\" means all"),
+    required(
+        "path",
+        Shape::Text,
+        "the path after the base, from its slash; * is one whole segment, ** any number",
+    ),
+    optional(
+        "query",
+        Shape::Named(&Shape::Text),
+        "names of the query, each with a pattern of its whole value: no other name passes",
+    ),
+]);
+
+const CREDENTIAL: Shape = Shape::Tagged(&[
+    served("bearer", &[SOURCE], "Authorization: Bearer VALUE"),
+    served(
+        "basic",
+        &[required("username", Shape::Text, "the user's name, without a colon"), SOURCE],
+        "Authorization: Basic USERNAME:VALUE",
+    ),
+    served(
+        "header",
+        &[
+            required("header", Shape::Text, "the header's name"),
+            optional("prefix", Shape::Text, "what stands before the value"),
+            SOURCE,
+        ],
+        "a header of your choice",
+    ),
+    served(
+        "query",
+        &[required("parameter", Shape::Text, "the parameter's name"), SOURCE],
+        "a parameter of the query",
+    ),
+    not_served("aws_sigv4"),
+    not_served("oauth2_client_credentials"),
+    not_served("mtls"),
+    not_served("ssh_key"),
+    not_served("ssh_password"),
+    not_served("ssh_agent"),
+]);
+
+const SOURCE: Key = required(
+    "source",
+    Shape::Choice(&[
+        optional("file", Shape::Text, "an absolute path; one line feed at its end does not count"),
+        optional("environment", Shape::Text, "a variable of the gateway's environment"),
+        optional("vault", Shape::NotServed, "an entry of the vault"),
+        optional("command", Shape::NotServed, "a program that prints the value"),
+    ]),
+    "where the value is read from, at the moment of use",
+);
+
+const fn required(name: &'static str, shape: Shape, meaning: &'static str) -> Key {
+    Key { name, need: Need::Required, shape, meaning }
+}
+
+const fn optional(name: &'static str, shape: Shape, meaning: &'static str) -> Key {
+    Key { name, need: Need::Optional, shape, meaning }
+}
+
+const fn served(tag: &'static str, keys: &'static [Key], meaning: &'static str) -> Variant {
+    Variant { tag, keys: Some(keys), meaning }
+}
+
+const fn not_served(tag: &'static str) -> Variant {
+    Variant { tag, keys: None, meaning: "" }
+}

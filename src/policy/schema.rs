@@ -1,0 +1,128 @@
+//! The JSON Schema (2020-12) of `config.json`, from the table that checks it.
+
+use serde_json::{Map, Value, json};
+
+use super::check::ALL_METHODS;
+use super::keys::{CONFIG, VERSION};
+use super::shape::{self, Key, Need, Shape, TAG, Variant};
+use crate::action::http::Method;
+use crate::limits::Limit;
+use crate::name::Name;
+
+/// The schema of a whole configuration.
+pub fn schema() -> Value {
+    let mut schema = of(&CONFIG);
+    if let Value::Object(members) = &mut schema {
+        members.insert("$schema".into(), "https://json-schema.org/draft/2020-12/schema".into());
+        members.insert("title".into(), "Keyward's config.json".into());
+    }
+    schema
+}
+
+fn of(shape: &Shape) -> Value {
+    match shape {
+        Shape::Text => json!({ "type": "string" }),
+        Shape::Flag => json!({ "type": "boolean", "default": false }),
+        Shape::Version => json!({ "const": VERSION }),
+        Shape::Word(words) => json!({ "enum": words }),
+        Shape::Methods => methods(),
+        Shape::List(element) => json!({ "type": "array", "items": of(element) }),
+        Shape::Object(keys) => object(keys, None),
+        Shape::Named(value) => named(value),
+        Shape::Choice(keys) => choice(keys),
+        Shape::Tagged(variants) => tagged(variants),
+        Shape::Limits => limits(),
+        Shape::NotServed => json!(false),
+    }
+}
+
+fn methods() -> Value {
+    json!({ "oneOf": [
+        { "const": ALL_METHODS },
+        { "type": "array", "items": { "const": ALL_METHODS }, "minItems": 1, "maxItems": 1 },
+        {
+            "type": "array",
+            "items": { "enum": Method::ALL.map(Method::as_str) },
+            "minItems": 1,
+            "uniqueItems": true,
+        },
+    ]})
+}
+
+/// An object of these keys; with a tag, that key too.
+fn object(keys: &[Key], tag: Option<&str>) -> Value {
+    let mut properties: Map<String, Value> = Map::new();
+    properties.extend(tag.map(|tag| (TAG.into(), json!({ "const": tag }))));
+    properties.extend(served(keys).map(|key| (key.name.into(), described(key))));
+    let mandatory = served(keys).filter(|key| key.need == Need::Required).map(|key| key.name);
+    let required: Vec<&str> = tag.map(|_| TAG).into_iter().chain(mandatory).collect();
+    json!({
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn served(keys: &[Key]) -> impl Iterator<Item = &Key> {
+    keys.iter().filter(|key| key.is_served())
+}
+
+fn described(key: &Key) -> Value {
+    let mut schema = of(&key.shape);
+    if let Value::Object(members) = &mut schema {
+        members.insert("description".into(), key.meaning.into());
+    }
+    schema
+}
+
+fn named(value: &Shape) -> Value {
+    let mut schema = json!({ "type": "object", "additionalProperties": of(value) });
+    // The names of a query are the API's; all others are ours to bound.
+    if let (Value::Object(members), false) = (&mut schema, matches!(value, Shape::Text)) {
+        let pattern = format!("^[A-Za-z0-9][A-Za-z0-9_.-]{{0,{}}}$", Name::MAX_BYTES - 1);
+        members.insert("propertyNames".into(), json!({ "pattern": pattern }));
+    }
+    schema
+}
+
+fn choice(keys: &[Key]) -> Value {
+    let mut schema = object(keys, None);
+    if let Value::Object(members) = &mut schema {
+        members.insert("minProperties".into(), 1.into());
+        members.insert("maxProperties".into(), 1.into());
+    }
+    schema
+}
+
+fn tagged(variants: &[Variant]) -> Value {
+    let of_variant = |variant: &Variant| {
+        let Variant { tag, keys, meaning } = variant;
+        let mut schema = object((*keys)?, Some(tag));
+        if let Value::Object(members) = &mut schema {
+            members.insert("description".into(), (*meaning).into());
+        }
+        Some(schema)
+    };
+    json!({ "oneOf": variants.iter().filter_map(of_variant).collect::<Vec<_>>() })
+}
+
+fn limits() -> Value {
+    let properties: Map<String, Value> =
+        shape::limits().map(|(name, limit)| (name.into(), of_limit(limit))).collect();
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+fn of_limit(limit: &Limit) -> Value {
+    let Limit { key: _, unit, default, min, max, meaning } = limit;
+    let mut schema = json!({
+        "type": "integer",
+        "minimum": min,
+        "maximum": max,
+        "description": format!("{meaning} ({})", unit.as_str()),
+    });
+    if let (Value::Object(members), Some(default)) = (&mut schema, default) {
+        members.insert("default".into(), (*default).into());
+    }
+    schema
+}

@@ -1,0 +1,75 @@
+//! The shape of a configuration as data. One table checks a file and makes the schema.
+
+use crate::limits::{Limit, TABLE};
+
+/// What a value may be.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// Any string.
+    Text,
+    /// `true` or `false`.
+    Flag,
+    /// The number that says how the file is to be read.
+    Version,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// `"*"`, or an array of methods or `"*"`.
+    Methods,
+    /// An array.
+    List(&'static Shape),
+    /// An object with these keys and no others.
+    Object(&'static [Key]),
+    /// An object whose keys are names that the operator gives.
+    Named(&'static Shape),
+    /// An object that has exactly one of these keys.
+    Choice(&'static [Key]),
+    /// An object whose `type` says which further keys it has.
+    Tagged(&'static [Variant]),
+    /// An object of limits, as their table has them.
+    Limits,
+    /// What a later version serves.
+    NotServed,
+}
+
+/// A key of an object.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) need: Need,
+    pub(crate) shape: Shape,
+    /// What it says, in a few words.
+    pub(crate) meaning: &'static str,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Need {
+    /// It must.
+    Required,
+    /// It may.
+    Optional,
+}
+
+/// What an object is under one value of its `type`.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    pub(crate) tag: &'static str,
+    /// The keys beside `type`; `None`: a later version serves it.
+    pub(crate) keys: Option<&'static [Key]>,
+    pub(crate) meaning: &'static str,
+}
+
+/// The key that selects a [`Variant`].
+pub(crate) const TAG: &str = "type";
+
+impl Key {
+    /// Whether this version serves it.
+    pub(crate) fn is_served(&self) -> bool {
+        !matches!(self.shape, Shape::NotServed)
+    }
+}
+
+/// The limits with their names inside the object of limits.
+pub(crate) fn limits() -> impl Iterator<Item = (&'static str, &'static Limit)> {
+    TABLE.iter().map(|limit| (limit.key.trim_start_matches("limits."), limit))
+}

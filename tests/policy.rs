@@ -1,0 +1,136 @@
+//! Configurations: those in `fixtures/policy/ok` load, those in `bad` have exactly the faults that
+//! stand beside them.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "outside of #[test] functions, the lint does not see a test"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use keyward::policy::config;
+use keyward::policy::schema::schema;
+use serde_json::Value;
+
+fn fixtures(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/policy").join(folder);
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+fn faults(text: &str) -> String {
+    match config::parse(text) {
+        Ok(_) => String::new(),
+        Err(faults) => faults.iter().map(|fault| format!("{fault}\n")).collect(),
+    }
+}
+
+#[test]
+fn good_configurations_load() {
+    for file in fixtures("ok") {
+        assert_eq!(faults(&fs::read_to_string(&file).unwrap()), "", "{}", file.display());
+    }
+}
+
+/// `KEYWARD_BLESS=1` writes what is found into the files of expectations; read the difference.
+#[test]
+fn bad_configurations_have_exactly_these_faults() {
+    let bless = std::env::var_os("KEYWARD_BLESS").is_some();
+    for file in fixtures("bad") {
+        let found = faults(&fs::read_to_string(&file).unwrap());
+        assert_ne!(found, "", "{} loads", file.display());
+        let expectation = file.with_extension("txt");
+        if bless {
+            fs::write(&expectation, &found).unwrap();
+        }
+        assert_eq!(found, fs::read_to_string(&expectation).unwrap(), "{}", file.display());
+    }
+}
+
+#[test]
+fn what_loads_fits_the_schema() {
+    let schema = schema();
+    for file in fixtures("ok") {
+        let config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        assert!(fits(&config, &schema), "{}", file.display());
+    }
+}
+
+#[test]
+fn every_key_of_the_schema_is_shown_to_load() {
+    let mut shown = String::new();
+    for file in fixtures("ok") {
+        shown.push_str(&fs::read_to_string(&file).unwrap());
+    }
+    let mut keys = Vec::new();
+    collect_keys(&schema(), &mut keys);
+    assert!(keys.contains(&"base_url".to_owned()) && keys.contains(&"frame_bytes".to_owned()));
+    for key in keys {
+        assert!(shown.contains(&format!("\"{key}\":")), "no file in fixtures/policy/ok has {key}");
+    }
+}
+
+fn collect_keys(schema: &Value, keys: &mut Vec<String>) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::Object(properties)) = members.get("properties") {
+                keys.extend(properties.keys().cloned());
+            }
+            members.values().for_each(|value| collect_keys(value, keys));
+        }
+        Value::Array(elements) => elements.iter().for_each(|value| collect_keys(value, keys)),
+        _ => {}
+    }
+}
+
+/// As much of JSON Schema 2020-12 as the schema uses; an unknown keyword fails the test.
+fn fits(value: &Value, schema: &Value) -> bool {
+    let Value::Object(keywords) = schema else { return *schema == Value::Bool(true) };
+    keywords.iter().all(|(keyword, wanted)| match keyword.as_str() {
+        "$schema" | "title" | "description" | "default" | "propertyNames" => true,
+        "type" => match wanted.as_str().unwrap() {
+            "object" => value.is_object(),
+            "array" => value.is_array(),
+            "string" => value.is_string(),
+            "boolean" => value.is_boolean(),
+            "integer" => value.is_u64(),
+            other => panic!("unknown type {other}"),
+        },
+        "const" => value == wanted,
+        "enum" => wanted.as_array().unwrap().contains(value),
+        "oneOf" => wanted.as_array().unwrap().iter().filter(|it| fits(value, it)).count() == 1,
+        "items" => value.as_array().is_none_or(|all| all.iter().all(|it| fits(it, wanted))),
+        "minItems" => {
+            value.as_array().is_none_or(|all| all.len() as u64 >= wanted.as_u64().unwrap())
+        }
+        "maxItems" => {
+            value.as_array().is_none_or(|all| all.len() as u64 <= wanted.as_u64().unwrap())
+        }
+        "uniqueItems" => value
+            .as_array()
+            .is_none_or(|all| all.iter().enumerate().all(|(place, it)| !all[..place].contains(it))),
+        "minimum" => value.as_u64() >= wanted.as_u64(),
+        "maximum" => value.as_u64() <= wanted.as_u64(),
+        "required" => {
+            wanted.as_array().unwrap().iter().all(|key| value.get(key.as_str().unwrap()).is_some())
+        }
+        "minProperties" => value.as_object().unwrap().len() as u64 >= wanted.as_u64().unwrap(),
+        "maxProperties" => value.as_object().unwrap().len() as u64 <= wanted.as_u64().unwrap(),
+        "properties" => value.as_object().is_none_or(|members| {
+            members.iter().all(|(key, it)| wanted.get(key).is_none_or(|schema| fits(it, schema)))
+        }),
+        "additionalProperties" => value.as_object().is_none_or(|members| {
+            let known =
+                |key: &String| keywords.get("properties").is_some_and(|it| it.get(key).is_some());
+            members.iter().all(|(key, it)| known(key) || fits(it, wanted))
+        }),
+        other => panic!("unknown keyword {other}"),
+    })
+}
