@@ -241,6 +241,34 @@ pub const LOOKUPS: usize = 4;
 pub const REDACTED_MIN_BYTES: usize = 4;
 /// Links that one path may lead through.
 pub const LINKS: usize = 40;
+/// Name lookups that may wait for a thread.
+pub const LOOKUPS_WAITING: usize = 256;
+/// How long a name lookup may take, waiting for a thread included.
+pub const LOOKUP_FOR: Duration = Duration::from_secs(10);
+/// Addresses of one name that are tried.
+pub const ADDRESSES: usize = 16;
+/// How long connecting may take, over all addresses.
+pub const CONNECT_FOR: Duration = Duration::from_secs(10);
+/// How long a TLS handshake may take.
+pub const HANDSHAKE_FOR: Duration = Duration::from_secs(10);
+/// How long the head of a request may take to be sent.
+pub const SEND_HEAD_FOR: Duration = Duration::from_secs(30);
+/// How long sending a body, waiting for an answer and reading it may take each: never less than a call's deadline.
+pub const PHASE_FOR: Duration = Duration::from_secs(TIMEOUT_MAX_SECONDS);
+/// Longest head of a request or an answer, in bytes.
+pub const HTTP_HEAD_BYTES: usize = 64 * 1024;
+/// Connections that are kept open to one target between calls.
+pub const IDLE_CONNECTIONS: usize = 16;
+/// How long a connection is kept open between calls.
+pub const IDLE_FOR: Duration = Duration::from_secs(60);
+/// Layers of content coding that are unpacked.
+pub const CODINGS: usize = 4;
+/// Response headers that are shown.
+pub const SHOWN_HEADERS: usize = 64;
+/// Bytes of names and values of all response headers that are shown.
+pub const SHOWN_HEADER_BYTES: usize = 16 * 1024;
+/// Largest `ca_file` in bytes.
+pub const CA_FILE_BYTES: usize = 4 * 1024 * 1024;
 
 #[cfg(test)]
 mod tests {

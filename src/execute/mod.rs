@@ -3,6 +3,8 @@
 //! Invariant: nothing here starts without a [`Job`], and a job holds an [`Authorized`].
 
 pub mod cut;
+pub mod http;
+pub mod live;
 
 use crate::authorize::Authorized;
 use crate::clock::Deadline;
@@ -20,6 +22,8 @@ pub struct Job {
     pub action: Authorized,
     /// When it must have ended.
     pub deadline: Deadline,
+    /// How many bytes of a response body are read, after decompression.
+    pub read_bytes: usize,
 }
 
 /// Runs jobs: for real, or into the recorder of a dry run.
@@ -39,6 +43,13 @@ pub struct Observation {
     pub message: Option<String>,
     /// The response, where one was read.
     pub http: Option<HttpResponse>,
+}
+
+impl Observation {
+    /// An observation without a response.
+    pub(crate) fn new(end: End, message: Option<String>) -> Self {
+        Self { end, message, http: None }
+    }
 }
 
 /// How an action ended.

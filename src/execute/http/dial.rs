@@ -1,0 +1,191 @@
+//! Makes a connection: looks the name up, judges every address, dials those that pass.
+//!
+//! Invariant: the address that is dialled is the one that was judged; nothing is looked up in between.
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
+use std::os::fd::AsFd as _;
+use std::sync::Arc;
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto};
+
+use super::address::Access;
+use super::call::{self, Stop};
+use super::lookup::{LookupFault, Lookups};
+use super::tls::TlsFault;
+use crate::action::http::Origin;
+use crate::clock::Deadline;
+use crate::limits;
+
+/// How one target is reached.
+#[derive(Debug)]
+pub(super) struct Dialer {
+    host: Host,
+    port: u16,
+    access: Access,
+    lookups: Arc<Lookups>,
+}
+
+/// The host of a target's `base_url`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Host {
+    /// An address itself.
+    Literal(IpAddr),
+    /// A name to look up.
+    Name(String),
+}
+
+/// Why there is no connection.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum DialFault {
+    /// The name has no addresses.
+    Lookup(LookupFault),
+    /// None of its addresses may be dialled for this target.
+    Forbidden,
+    /// Nobody listens there.
+    Refused,
+    /// There is no way there.
+    Unreachable,
+    /// It took too long.
+    Slow,
+    /// There is no TLS session.
+    Tls(TlsFault),
+    /// The call was stopped.
+    Stopped(Stop),
+}
+
+impl Host {
+    /// Reads the host of an origin, which has IPv6 addresses in brackets.
+    pub(super) fn new(origin: &Origin) -> Self {
+        let host = origin.host.as_str();
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let literal = match bare {
+            Some(bare) => bare.parse::<Ipv6Addr>().map(IpAddr::V6),
+            None => host.parse().map(IpAddr::V4),
+        };
+        literal.map_or_else(|_| Self::Name(host.into()), Self::Literal)
+    }
+
+    /// Whether it is a loopback address itself, not a name for one.
+    pub(super) fn is_loopback(&self) -> bool {
+        match self {
+            Self::Literal(address) => address.is_loopback(),
+            Self::Name(_) => false,
+        }
+    }
+}
+
+impl Dialer {
+    /// Reaches an origin; also inside addresses where it is private, or names the address itself.
+    pub(super) fn new(origin: &Origin, private: bool, lookups: Arc<Lookups>) -> Self {
+        let host = Host::new(origin);
+        let access = match host {
+            Host::Literal(_) => Access::Inside,
+            Host::Name(_) if private => Access::Inside,
+            Host::Name(_) => Access::Public,
+        };
+        Self { host, port: origin.port, access, lookups }
+    }
+
+    /// Connects, under the current call's cut and deadline.
+    pub(super) fn dial(&self) -> Result<TcpStream, DialFault> {
+        let mut addresses = self.addresses()?;
+        addresses.retain(|address| self.access.admits(address.ip()));
+        addresses.truncate(limits::ADDRESSES);
+        let limit = Deadline::after(limits::CONNECT_FOR);
+        let mut fault = DialFault::Forbidden;
+        let mut others = addresses.len();
+        for address in addresses {
+            others -= 1;
+            match connect(address, share(limit, others)) {
+                Ok(stream) => return Ok(stream),
+                Err(stopped @ DialFault::Stopped(_)) => return Err(stopped),
+                Err(other) => fault = other,
+            }
+        }
+        Err(fault)
+    }
+
+    fn addresses(&self) -> Result<Vec<SocketAddr>, DialFault> {
+        match &self.host {
+            Host::Literal(address) => Ok(vec![SocketAddr::new(*address, self.port)]),
+            Host::Name(name) => self.lookups.find(name, self.port).map_err(|fault| match fault {
+                LookupFault::Stopped(stop) => DialFault::Stopped(stop),
+                fault => DialFault::Lookup(fault),
+            }),
+        }
+    }
+}
+
+/// What an address may take: half of what is left, or all of it where no other follows.
+fn share(limit: Deadline, others: usize) -> Deadline {
+    if others == 0 { limit } else { Deadline::after(limit.left() / 2) }
+}
+
+fn connect(address: SocketAddr, limit: Deadline) -> Result<TcpStream, DialFault> {
+    call::check().map_err(DialFault::Stopped)?;
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
+        .map_err(|error| fault_of(&error.into()))?;
+    match rustix::net::connect(&socket, &address) {
+        Ok(()) => {}
+        Err(Errno::INPROGRESS | Errno::INTR) => {
+            call::wait(socket.as_fd(), PollFlags::OUT, limit).map_err(|stop| match stop {
+                Stop::Slow => DialFault::Slow,
+                stop => DialFault::Stopped(stop),
+            })?;
+        }
+        Err(error) => return Err(fault_of(&error.into())),
+    }
+    let stream = TcpStream::from(socket);
+    match stream.take_error() {
+        Ok(None) => {}
+        Ok(Some(error)) | Err(error) => return Err(fault_of(&error)),
+    }
+    // Without it a small request waits for the acknowledgement of the one before.
+    stream.set_nodelay(true).map_err(|error| fault_of(&error))?;
+    Ok(stream)
+}
+
+fn fault_of(error: &io::Error) -> DialFault {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::ConnectionReset => DialFault::Refused,
+        io::ErrorKind::TimedOut => DialFault::Slow,
+        _ => DialFault::Unreachable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::http::Scheme;
+
+    #[test]
+    fn hosts() {
+        for (host, literal, loopback) in [
+            ("127.0.0.1", true, true),
+            ("127.8.8.8", true, true),
+            ("[::1]", true, true),
+            ("[2606:4700::1111]", true, false),
+            ("10.0.0.1", true, false),
+            ("localhost", false, false),
+            ("localhost.", false, false),
+            ("127.1", false, false),
+            ("2130706433", false, false),
+            ("0x7f.1", false, false),
+            ("0177.0.0.1", false, false),
+            ("127.0.0.1.", false, false),
+        ] {
+            let origin = Origin { scheme: Scheme::Http, host: host.into(), port: 80 };
+            let read = Host::new(&origin);
+            assert_eq!(matches!(read, Host::Literal(_)), literal, "{host}");
+            assert_eq!(read.is_loopback(), loopback, "{host}");
+        }
+    }
+}
