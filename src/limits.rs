@@ -269,6 +269,8 @@ pub const SHOWN_HEADERS: usize = 64;
 pub const SHOWN_HEADER_BYTES: usize = 16 * 1024;
 /// Largest `ca_file` in bytes.
 pub const CA_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// How long one gateway waits for another that counts a call.
+pub const RATE_LOCK_FOR: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {

@@ -81,6 +81,8 @@ pub enum Reason {
     Busy,
     /// More calls in a minute than `limits.calls_per_minute`.
     Rate,
+    /// What is about to happen could not be written down, so it does not happen.
+    RecordUnavailable,
     /// The configuration has faults; nothing acts while it does.
     ConfigFaulty,
     /// The URL lies below no target.
@@ -105,12 +107,13 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Policy,
         Self::Person,
         Self::NoApprover,
         Self::Busy,
         Self::Rate,
+        Self::RecordUnavailable,
         Self::ConfigFaulty,
         Self::NoTarget,
         Self::AmbiguousUrl,
@@ -131,6 +134,7 @@ impl Reason {
             Self::NoApprover => "no_approver",
             Self::Busy => "busy",
             Self::Rate => "rate",
+            Self::RecordUnavailable => "record_unavailable",
             Self::ConfigFaulty => "config_faulty",
             Self::NoTarget => "no_target",
             Self::AmbiguousUrl => "ambiguous_url",

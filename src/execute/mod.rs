@@ -5,6 +5,8 @@
 pub mod cut;
 pub mod http;
 pub mod live;
+pub mod rate;
+pub mod record;
 
 use crate::authorize::Authorized;
 use crate::clock::Deadline;

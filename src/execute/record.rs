@@ -1,0 +1,127 @@
+//! The dry run of `--record FILE`: actions are written down instead of run.
+//!
+//! Invariant: no credential is read, nothing is looked up, and a call whose action is not in the file as a
+//! whole is not said to be.
+
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use serde::ser::{Serialize, SerializeMap as _, Serializer};
+use sha2::{Digest as _, Sha256};
+
+use super::cut::{Cut, WasCut};
+use super::{End, Execute, Job, Observation};
+use crate::action::Action;
+use crate::action::http::{Header, HttpAction};
+use crate::authorize::Grant;
+use crate::state::Reason;
+
+/// Writes each action to a file, a line each.
+#[derive(Debug)]
+pub struct Recorder(Mutex<File>);
+
+impl Recorder {
+    /// Makes the file, mode 0600.
+    ///
+    /// # Errors
+    /// It is there already, or cannot be made.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+        Ok(Self(Mutex::new(file)))
+    }
+
+    fn write(&self, job: &Job) -> io::Result<()> {
+        let Action::Http(action) = job.action.action();
+        let action = Recorded::new(job.action.grant(), action);
+        let mut line = serde_json::to_vec(&Line { call_id: job.call.to_string(), action })?;
+        line.push(b'\n');
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&line)
+    }
+}
+
+impl Execute for Recorder {
+    fn run(&self, job: Job, cut: &Cut) -> Observation {
+        if cut.begin() == Err(WasCut) {
+            return Observation::new(End::CancelledBefore, None);
+        }
+        let written = self.write(&job);
+        if cut.end() == Err(WasCut) {
+            return Observation::new(End::CancelledAfter, None);
+        }
+        let (reason, message) = match written {
+            Ok(()) => (Reason::DryRun, "Dry run: the action was written down and not run."),
+            Err(_) => (
+                Reason::RecordUnavailable,
+                "Dry run: the action could not be written down, and was not run.",
+            ),
+        };
+        Observation::new(End::NotDispatched(reason), Some(message.into()))
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Line<'a> {
+    call_id: String,
+    action: Recorded<'a>,
+}
+
+/// An action as it is written down: the same bytes in every process, so no name of the call and no time.
+#[derive(serde::Serialize)]
+struct Recorded<'a> {
+    tool: &'static str,
+    target: &'a str,
+    rule: usize,
+    method: &'static str,
+    url: String,
+    headers: Headers<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_sha256: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credential: Option<&'a str>,
+}
+
+impl<'a> Recorded<'a> {
+    fn new(grant: &'a Grant, action: &'a HttpAction) -> Self {
+        let target = grant.target();
+        // What the agent sees of an action and what it waits for is no part of what is sent.
+        let HttpAction { method, url, headers, body, timeout: _, max_bytes: _ } = action;
+        Self {
+            tool: "http_request",
+            target: target.name.as_str(),
+            rule: grant.rule(),
+            method: method.as_str(),
+            url: url.uri.to_string(),
+            headers: Headers(headers),
+            body_bytes: body.as_ref().map(Vec::len),
+            body_sha256: body.as_ref().map(|body| hex(&Sha256::digest(body))),
+            credential: target.credential.as_ref().map(|credential| credential.name.as_str()),
+        }
+    }
+}
+
+/// Headers as one object, in the order in which they are sent.
+struct Headers<'a>(&'a [Header]);
+
+impl Serialize for Headers<'_> {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        let mut map = out.serialize_map(Some(self.0.len()))?;
+        for header in self.0 {
+            map.serialize_entry(&header.name, &header.value)?;
+        }
+        map.end()
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+        text
+    })
+}
