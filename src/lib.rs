@@ -1,15 +1,18 @@
 //! Keyward lets an AI agent act without holding a key.
 //!
 //! The layers, each of which imports only from itself and from those above it:
-//! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`]), wire (bytes to JSON-RPC), mcp
-//! (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`trust`], [`credential`], [`execute`]), wiring and commands.
+//! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`]), [`wire`] (bytes to JSON-RPC),
+//! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
+//! ([`trust`], [`home`], [`credential`], [`execute`]), wiring ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
 pub mod authorize;
+pub mod cli;
 pub mod clock;
 pub mod credential;
 pub mod execute;
+pub mod gateway;
+pub mod home;
 pub mod limits;
 pub mod mcp;
 pub mod name;

@@ -1,0 +1,180 @@
+//! `init`: makes the home and a configuration to edit, and says how to connect clients.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::{Exit, print};
+use crate::home::{self, Home};
+
+/// Makes what is missing and changes nothing that is there.
+pub(super) fn run(flag: Option<PathBuf>) -> Exit {
+    let is_default = flag.is_none();
+    let Some(path) = home::path(flag) else {
+        let what = "init: neither --home nor KEYWARD_HOME nor HOME says where";
+        return print::trouble(what, "keyward init --home /path/to/home", Exit::Usage);
+    };
+    let made = match make(&path) {
+        Ok(made) => made,
+        Err(fault) => {
+            let what = format!("init: {}: {fault}", path.display());
+            return print::trouble(
+                &what,
+                "name a folder that you may write to with --home",
+                Exit::Failed,
+            );
+        }
+    };
+    if let Err(fault) = Home::open(Some(path.clone())) {
+        return print::trouble(&format!("init: {fault}"), fault.remedy(), Exit::Usage);
+    }
+    let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("keyward"));
+    print::raw(&report(&path, &made, &program, is_default))
+}
+
+/// What was made now, and what was there.
+struct Made {
+    config: bool,
+}
+
+fn make(path: &Path) -> io::Result<Made> {
+    for folder in [path, &path.join("run")] {
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made?,
+        }
+    }
+    let config = path.join("config.json");
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&config) {
+        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(Made { config: false }),
+        file => {
+            let mut file = file?;
+            file.write_all(example(path).as_bytes())?;
+            file.sync_all()?;
+            Ok(Made { config: true })
+        }
+    }
+}
+
+/// A configuration that loads as it is: it teaches by its examples, and allows reading only.
+fn example(home: &Path) -> String {
+    let token = serde_json::Value::from(home.join("github-token").display().to_string());
+    format!(
+        r#"{{
+  "version": 1,
+  "http": {{
+    "github": {{
+      "base_url": "https://api.github.com/",
+      "credential": "github-token",
+      "rules": [
+        {{ "decision": "allow", "methods": ["GET", "HEAD"], "path": "/repos/**" }},
+        {{ "decision": "ask", "methods": ["POST"], "path": "/repos/*/*/issues" }},
+        {{ "decision": "deny", "methods": ["*"], "path": "/repos/*/*/actions/secrets/**" }}
+      ]
+    }}
+  }},
+  "credentials": {{
+    "github-token": {{ "type": "bearer", "source": {{ "file": {token} }} }}
+  }}
+}}
+"#
+    )
+}
+
+fn report(path: &Path, made: &Made, program: &Path, is_default: bool) -> String {
+    let home = path.display();
+    let config = if made.config { "made" } else { "was there, left as it is" };
+    let arguments = if is_default {
+        vec!["mcp".to_owned()]
+    } else {
+        vec!["mcp".to_owned(), "--home".to_owned(), path.display().to_string()]
+    };
+    let same_user = connections(&program.display().to_string(), &arguments);
+    let installed = "/usr/local/bin/keyward";
+    let own_user: Vec<String> = ["-n", "-u", "keyward", installed, "mcp"].map(str::to_owned).into();
+    let isolated = connections("sudo", &own_user);
+    format!(
+        "home: {home}
+config: {home}/config.json ({config})
+
+Next:
+  1. put a token where the configuration names it, for you alone:
+       install -m 600 /dev/stdin {home}/github-token     (paste it, then Ctrl-D)
+  2. edit {home}/config.json; `keyward schema` describes every key
+  3. see what it decides:
+       keyward policy explain http_request '{{\"method\":\"GET\",\"url\":\"https://api.github.com/repos/rust-lang/rust\"}}'
+  4. connect a client:
+
+AS THE SAME USER. Keys stay out of prompts, logs and other programs' configuration; an agent
+with a shell of its own can still read this home.
+{same_user}
+UNDER A USER ID OF ITS OWN. A wall: the agent's user cannot read the home. Once, as root:
+    useradd --system --create-home --shell /usr/sbin/nologin keyward
+    install -o root -g root -m 755 {program} {installed}
+    sudo -u keyward {installed} init
+  and this one line in a file of its own that `visudo -f /etc/sudoers.d/keyward` opens (USER is the
+  agent's user; no other argument is allowed, and everything else asks for a password as before):
+    USER ALL=(keyward) NOPASSWD: {installed} mcp
+{isolated}",
+        program = program.display(),
+    )
+}
+
+/// How each client is told to start a command.
+fn connections(command: &str, arguments: &[String]) -> String {
+    let shell_line = std::iter::once(command)
+        .chain(arguments.iter().map(String::as_str))
+        .map(quoted)
+        .collect::<Vec<_>>()
+        .join(" ");
+    let json_arguments = serde_json::json!(arguments).to_string();
+    let json_command = serde_json::json!(command).to_string();
+    let entry = format!("{{\"command\":{json_command},\"args\":{json_arguments}}}");
+    let named =
+        format!("{{\"name\":\"keyward\",\"command\":{json_command},\"args\":{json_arguments}}}");
+    format!(
+        "  Claude Code   claude mcp add --scope user keyward -- {shell_line}
+  Codex         codex mcp add keyward -- {shell_line}
+                or in ~/.codex/config.toml:
+                  [mcp_servers.keyward]
+                  command = {json_command}
+                  args = {json_arguments}
+  Cursor        in ~/.cursor/mcp.json:
+                  {{\"mcpServers\":{{\"keyward\":{entry}}}}}
+  VS Code       code --add-mcp {}
+  Gemini        in ~/.gemini/settings.json:
+                  {{\"mcpServers\":{{\"keyward\":{entry}}}}}
+",
+        quoted(&named)
+    )
+}
+
+/// A word as a POSIX shell reads it back.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=@%+,".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_loads() {
+        let text = example(Path::new("/home/x/.keyward"));
+        let policy = crate::policy::config::parse(&text).unwrap();
+        assert_eq!(policy.targets().len(), 1);
+    }
+
+    #[test]
+    fn words_for_a_shell() {
+        assert_eq!(quoted("/usr/bin/keyward"), "/usr/bin/keyward");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,49 @@
+//! The commands: flags in, an exit status out. Each subcommand has a file of its own.
+
+mod explain;
+mod help;
+mod init;
+mod mcp;
+mod print;
+mod schema;
+mod usage;
+
+use std::process::ExitCode;
+
+use usage::{Command, Usage};
+
+/// The exit statuses that others rely on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Exit {
+    Done,
+    Failed,
+    Usage,
+    BrokenContract,
+}
+
+impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::BrokenContract => 3,
+        }
+    }
+}
+
+/// Runs the command that the process was started with.
+pub fn run() -> ExitCode {
+    let exit = match usage::parse(std::env::args_os().skip(1)) {
+        Ok(Usage { home, json, command }) => match command {
+            Command::Mcp { record } => mcp::run(home, record),
+            Command::Init => init::run(home),
+            Command::Schema => schema::run(),
+            Command::Explain { tool, arguments } => explain::run(home, &tool, &arguments, json),
+            Command::Help => help::run(),
+            Command::Version => print::line(&format!("keyward {}", env!("CARGO_PKG_VERSION"))),
+        },
+        Err(fault) => print::trouble(&fault.to_string(), "keyward help", Exit::Usage),
+    };
+    ExitCode::from(exit.code())
+}

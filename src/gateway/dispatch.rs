@@ -1,0 +1,456 @@
+//! The dispatcher: the only owner of a session's state. One event at a time, one match.
+//!
+//! Invariant: it never waits for the network, a worker, stdout or stderr; what was judged by value
+//! here is what a worker gets.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, never, select};
+
+use super::Ending;
+use super::inflight::{InFlight, Progress, Running};
+use super::kept::Kept;
+use super::outbox::Outbox;
+use super::reader::{Incoming, Permit};
+use super::show::{self, Room};
+use super::tools;
+use super::workers::{Done, Task, Workers};
+use super::writer::Writer;
+use crate::authorize::{Authorized, Verdict, judge};
+use crate::clock::Deadline;
+use crate::execute::Job;
+use crate::execute::cut::Cut;
+use crate::home::Config;
+use crate::limits::{self, Limits};
+use crate::mcp::answer::{self, Code, Line, ToolResult};
+use crate::mcp::call::{self, Asked, Dialogue, Said, ToolCall, What};
+use crate::mcp::catalog::{Arguments, Tool};
+use crate::mcp::revision::Revision;
+use crate::name::CallId;
+use crate::policy::Policy;
+use crate::state::{Reason, State};
+use crate::wire::rpc::{Fault, Id, Message, Request};
+
+/// A session.
+pub struct Dispatch {
+    config: Config,
+    outbox: Outbox,
+    workers: Workers,
+    tools: Vec<Tool>,
+    dialogue: Dialogue,
+    calls: InFlight,
+    kept: Kept,
+    counters: Counters,
+    phase: Phase,
+}
+
+/// Whether messages are still taken.
+#[derive(Clone, Copy)]
+enum Phase {
+    Open,
+    /// Nothing new begins; what runs may end until the deadline.
+    Ending {
+        ending: Ending,
+        deadline: Deadline,
+        cut: bool,
+    },
+}
+
+/// What happens to a session.
+enum Event {
+    Incoming(Incoming),
+    Done(Done),
+    /// There may be room for answers again.
+    Room,
+    ClientGone,
+    Signal,
+    /// A deadline or a sign of life is due.
+    Tick,
+}
+
+/// What a session saw, each apart.
+#[derive(Default, Debug)]
+struct Counters {
+    frames: u64,
+    rejected: u64,
+    denied: u64,
+    actions: u64,
+}
+
+/// The request that a call answers.
+struct Asking<'a> {
+    id: &'a Id,
+    revision: Revision,
+    call: CallId,
+    progress_token: Option<Id>,
+}
+
+impl Dispatch {
+    /// A session before its first message. The catalogue is that of the configuration now.
+    pub fn new(mut config: Config, outbox: Outbox, workers: Workers) -> Self {
+        let tools = config.current().map(|policy| tools::catalog(policy)).unwrap_or_default();
+        Self {
+            config,
+            outbox,
+            workers,
+            tools,
+            dialogue: Dialogue::default(),
+            calls: InFlight::default(),
+            kept: Kept::default(),
+            counters: Counters::default(),
+            phase: Phase::Open,
+        }
+    }
+
+    /// Serves until the session has ended. Says how, and until when the writer may go on.
+    pub fn run(
+        mut self,
+        inbox: &Receiver<Incoming>,
+        writer: &Writer,
+        signals: &Receiver<()>,
+    ) -> (Ending, Deadline) {
+        loop {
+            if let Some(end) = self.end() {
+                let Counters { frames, rejected, denied, actions } = self.counters;
+                log::info!(
+                    "session ended: {frames} frames, {rejected} rejected, {denied} denied, {actions} actions"
+                );
+                return end;
+            }
+            match self.wait(inbox, writer, signals) {
+                Event::Incoming(incoming) => self.take(incoming),
+                Event::Done(done) => self.finish(done),
+                Event::Room => self.outbox.flush(),
+                Event::ClientGone => {
+                    self.outbox.close();
+                    self.stop_taking(Ending::Normal);
+                }
+                Event::Signal => self.cut_everything(),
+                Event::Tick => self.tick(),
+            }
+        }
+    }
+
+    /// The next event. What has already happened goes before what the client wants next.
+    fn wait(&self, inbox: &Receiver<Incoming>, writer: &Writer, signals: &Receiver<()>) -> Event {
+        let takes_input = matches!(self.phase, Phase::Open) && self.outbox.has_room();
+        if let Ok(done) = self.workers.done().try_recv() {
+            return Event::Done(done);
+        }
+        if takes_input
+            && signals.is_empty()
+            && let Ok(incoming) = inbox.try_recv()
+        {
+            return Event::Incoming(incoming);
+        }
+        let (no_input, no_client) = (never(), never());
+        let inbox = if takes_input { inbox } else { &no_input };
+        let client = if self.outbox.is_open() { &writer.ended } else { &no_client };
+        select! {
+            recv(signals) -> signal => match signal {
+                Ok(()) => Event::Signal,
+                Err(_) => Event::Tick,
+            },
+            recv(self.workers.done()) -> done => done.map_or(Event::Tick, Event::Done),
+            recv(self.outbox.room()) -> _ => Event::Room,
+            recv(client) -> _ => Event::ClientGone,
+            recv(inbox) -> incoming => Event::Incoming(incoming.unwrap_or(Incoming::End)),
+            default(self.until_tick()) => Event::Tick,
+        }
+    }
+
+    fn until_tick(&self) -> Duration {
+        const LONGEST: Duration = Duration::from_secs(60);
+        let ending = match self.phase {
+            Phase::Open => LONGEST,
+            Phase::Ending { deadline, .. } => deadline.left(),
+        };
+        let progress = self.calls.next_progress();
+        progress.map_or(LONGEST, |due| due.saturating_duration_since(Instant::now())).min(ending)
+    }
+
+    fn tick(&mut self) {
+        self.kept.expire();
+        for line in self.calls.due_progress() {
+            self.outbox.send(line);
+        }
+    }
+
+    /// How the session ended, once nothing runs any more or the time for it is over.
+    fn end(&mut self) -> Option<(Ending, Deadline)> {
+        let Phase::Ending { ending, deadline, cut } = self.phase else { return None };
+        if self.calls.is_empty() && self.outbox.is_flushed() {
+            return Some((ending, deadline));
+        }
+        if !deadline.is_over() {
+            return None;
+        }
+        if cut {
+            return Some((ending, deadline));
+        }
+        self.calls.cut_all();
+        let deadline = Deadline::after(limits::SIGNAL_GRACE);
+        self.phase = Phase::Ending { ending, deadline, cut: true };
+        None
+    }
+
+    fn stop_taking(&mut self, ending: Ending) {
+        if let Phase::Open = self.phase {
+            let deadline = Deadline::after(limits::GRACE);
+            self.phase = Phase::Ending { ending, deadline, cut: false };
+        }
+    }
+
+    fn cut_everything(&mut self) {
+        self.calls.cut_all();
+        let ending = match self.phase {
+            Phase::Open => Ending::Normal,
+            Phase::Ending { ending, .. } => ending,
+        };
+        let deadline = Deadline::after(limits::SIGNAL_GRACE);
+        self.phase = Phase::Ending { ending, deadline, cut: true };
+    }
+
+    fn take(&mut self, incoming: Incoming) {
+        match incoming {
+            Incoming::End => self.stop_taking(Ending::Normal),
+            Incoming::Fault(fault) => {
+                self.counters.frames += 1;
+                self.reject(&fault);
+            }
+            Incoming::Message(message, permit) => {
+                self.counters.frames += 1;
+                self.hear(message, permit);
+            }
+        }
+    }
+
+    fn reject(&mut self, fault: &Fault) {
+        self.counters.rejected += 1;
+        log::debug!("message rejected: {}", fault.word());
+        if fault.id().is_some_and(|id| self.calls.contains(id)) {
+            return self.break_off("Invalid request: this id is still in flight");
+        }
+        let code = match fault {
+            Fault::Parse(_) => Code::Parse,
+            Fault::Invalid { .. } => Code::InvalidRequest,
+            Fault::LoneSurrogate { .. } => Code::InvalidParams,
+        };
+        if fault.is_answered() {
+            let omit = self.dialogue.omits_unknown_id();
+            self.outbox.send(answer::error(fault.id(), omit, code, fault.message()));
+        }
+        if fault.closes() {
+            self.stop_taking(Ending::BrokenContract);
+        }
+    }
+
+    /// Ends the session on a message that is well-formed and must not be: answered without its id.
+    fn break_off(&mut self, message: &str) {
+        let omit = self.dialogue.omits_unknown_id();
+        self.outbox.send(answer::error(None, omit, Code::InvalidRequest, message));
+        self.stop_taking(Ending::BrokenContract);
+    }
+
+    fn hear(&mut self, message: Message, permit: Permit) {
+        match message {
+            Message::Request(request) => self.answer(&request),
+            Message::Notification(notification) => match call::hear(&notification) {
+                Said::Cancelled(id) => self.calls.withdraw(&id),
+                Said::RequestWithoutId => self.counters.rejected += 1,
+                Said::Other => {}
+            },
+            Message::Response(_) => {
+                self.counters.rejected += 1;
+                self.break_off("Invalid request: nothing was asked that this would answer");
+            }
+        }
+        drop(permit);
+    }
+
+    fn answer(&mut self, request: &Request) {
+        let id = &request.id;
+        if self.calls.contains(id) {
+            self.counters.rejected += 1;
+            return self.break_off("Invalid request: this id is still in flight");
+        }
+        let line = match call::read(request, &mut self.dialogue) {
+            Err(fault) => {
+                self.counters.rejected += 1;
+                Some(answer::fault(id, &fault))
+            }
+            Ok(Asked { revision, what }) => match what {
+                What::Initialize => Some(answer::initialized(id, revision)),
+                What::Discover => Some(answer::discovered(id)),
+                What::Ping => Some(answer::pong(id, revision)),
+                What::ListTools => Some(answer::tools(id, revision, &self.tools)),
+                What::CallTool(call) => self.call(id, revision, call),
+            },
+        };
+        if let Some(line) = line {
+            self.outbox.send(line);
+        }
+    }
+
+    /// The answer to a call, or `None` where a worker will give it.
+    fn call(&mut self, id: &Id, revision: Revision, asked: ToolCall<'_>) -> Option<Line> {
+        let ToolCall { name, arguments, progress_token } = asked;
+        let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
+            self.counters.rejected += 1;
+            let message = "There is no tool of this name; tools/list names those there are.";
+            return Some(answer::error(Some(id), false, Code::InvalidParams, message));
+        };
+        let name = tool.name;
+        let asking = Asking { id, revision, call: new_call(), progress_token };
+        let ended = match tool.input.check(arguments) {
+            Err(faults) => Some((show::wrong_arguments(asking.call, &faults), State::Rejected)),
+            Ok(arguments) if name == tools::RESULT_READ => {
+                Some(self.read_kept(&asking, &arguments))
+            }
+            Ok(arguments) => self.act(&asking, &arguments).err().map(|refusal| {
+                let Refusal { state, reason, message } = refusal;
+                (show::refusal(asking.call, state, reason, &message), state)
+            }),
+        };
+        let (result, state) = ended?;
+        self.count(state);
+        log::debug!("{} {name}: {}", asking.call, state.as_str());
+        Some(answer::tool_result(id, revision, &result))
+    }
+
+    fn count(&mut self, state: State) {
+        match state {
+            State::Rejected => self.counters.rejected += 1,
+            State::Denied => self.counters.denied += 1,
+            _ => {}
+        }
+    }
+
+    /// Judges an action and gives it to a worker.
+    fn act(&mut self, asking: &Asking<'_>, arguments: &Arguments<'_>) -> Result<(), Refusal> {
+        let action = tools::action(arguments)
+            .map_err(|refused| Refusal::new(State::Rejected, refused.reason, refused.message))?;
+        let policy = match self.config.current() {
+            Ok(policy) => Arc::clone(policy),
+            Err(_) => {
+                let message =
+                    "The operator's configuration is faulty; nothing acts until it is mended.";
+                return Err(Refusal::failed(Reason::ConfigFaulty, message));
+            }
+        };
+        match judge(&policy, action) {
+            Verdict::Denied(denied) => {
+                Err(Refusal::new(State::Denied, denied.reason, denied.message))
+            }
+            Verdict::Ask(_) => {
+                let message = "A rule asks for a person's approval, and nobody can be asked here.";
+                Err(Refusal::new(State::Denied, Reason::NoApprover, message.into()))
+            }
+            Verdict::Allowed(authorized) => self.dispatch(asking, authorized, &policy),
+        }
+    }
+
+    fn dispatch(
+        &mut self,
+        asking: &Asking<'_>,
+        authorized: Authorized,
+        policy: &Policy,
+    ) -> Result<(), Refusal> {
+        let busy = || Refusal::failed(Reason::Busy, "Too many calls run already; try again later.");
+        let limits: &Limits = policy.limits();
+        if self.calls.len() >= limits.calls_in_flight() {
+            return Err(busy());
+        }
+        let Asking { id, revision, call, progress_token } = asking;
+        let may_take = authorized.action().timeout().unwrap_or(limits.timeout());
+        let room = Room::new(limits, authorized.action().max_bytes());
+        let cut = Cut::new().map_err(|_| busy())?;
+        let task = Task {
+            job: Job {
+                call: *call,
+                action: authorized,
+                deadline: Deadline::after(may_take),
+                read_bytes: limits.http_read_bytes(),
+            },
+            cut: cut.clone(),
+            id: (*id).clone(),
+            revision: *revision,
+            room,
+            calls_per_minute: limits.calls_per_minute(),
+        };
+        self.workers.run(task, limits.workers()).map_err(|_| busy())?;
+        let progress =
+            progress_token.clone().map(|token| Progress::new(token, *revision, may_take));
+        let running = Running { call: *call, cut, withdrawn: false, progress };
+        self.calls.insert((*id).clone(), running);
+        self.counters.actions += 1;
+        Ok(())
+    }
+
+    fn finish(&mut self, done: Done) {
+        let Done { id, call, state, line, rest } = done;
+        self.workers.count_done();
+        log::debug!("{call}: {}", state.as_str());
+        let Some(running) = self.calls.remove(&id) else { return };
+        if let Some(body) = rest {
+            let budget =
+                self.config.current().map_or(0, |policy| policy.limits().kept_results_bytes());
+            self.kept.keep(call, body, budget);
+        }
+        if !running.withdrawn {
+            self.outbox.send(line);
+        }
+    }
+
+    fn read_kept(&mut self, asking: &Asking<'_>, arguments: &Arguments<'_>) -> (ToolResult, State) {
+        let asked = arguments.text("call_id").and_then(|text| CallId::parse(&text));
+        let offset = arguments.integer("offset").unwrap_or(0);
+        let length = arguments.integer("length");
+        let found = asked.and_then(|call| Some((call, self.kept.read(call)?)));
+        match found {
+            Some((call, body)) => {
+                let length = length.and_then(|length| usize::try_from(length).ok());
+                let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+                (show::kept_page(call, body, offset, length), State::Completed)
+            }
+            None => {
+                let message = "This call is not known here, or its result is no longer kept.";
+                let state = State::Rejected;
+                (show::refusal(asking.call, state, Reason::UnknownCall, message), state)
+            }
+        }
+    }
+}
+
+/// Names a call by fresh random bytes.
+fn new_call() -> CallId {
+    let mut random = [0; 16];
+    let mut filled = 0;
+    while filled < random.len() {
+        match rustix::rand::getrandom(&mut random[filled..], rustix::rand::GetRandomFlags::empty())
+        {
+            Ok(count) => filled += count,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(fault) => panic!("the kernel gives no random bytes: {fault}"),
+        }
+    }
+    CallId::new(random)
+}
+
+/// Why a call ends without a worker.
+struct Refusal {
+    state: State,
+    reason: Reason,
+    message: String,
+}
+
+impl Refusal {
+    fn new(state: State, reason: Reason, message: String) -> Self {
+        Self { state, reason, message }
+    }
+
+    fn failed(reason: Reason, message: &str) -> Self {
+        Self::new(State::FailedBeforeDispatch, reason, message.into())
+    }
+}

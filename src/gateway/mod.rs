@@ -1,0 +1,72 @@
+//! The running gateway: threads, channels, and what travels between them.
+//!
+//! Invariant: the reader owns stdin, the writer owns stdout, the dispatcher owns every call's
+//! state; each for life, and nobody else touches them.
+
+pub mod descriptors;
+pub mod dispatch;
+pub mod inflight;
+pub mod kept;
+pub mod log;
+pub mod outbox;
+pub mod reader;
+pub mod show;
+pub mod signals;
+pub mod start;
+pub mod tools;
+pub mod workers;
+pub mod writer;
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use crossbeam_channel::Receiver;
+
+use crate::execute::Execute;
+use crate::execute::rate::Rate;
+use crate::home::Config;
+
+/// What a gateway is made of.
+pub struct Parts {
+    /// Where the client's messages come from.
+    pub stdin: OwnedFd,
+    /// Where answers go to.
+    pub stdout: OwnedFd,
+    /// The configuration that judges.
+    pub config: Config,
+    /// What runs authorized actions.
+    pub executor: Arc<dyn Execute>,
+    /// The count of allowed calls in a minute, where there is a home to keep it in.
+    pub rate: Option<Rate>,
+    /// Says that a signal asks the process to end.
+    pub signals: Receiver<()>,
+}
+
+/// How a gateway ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ending {
+    /// The client went away, or a signal came.
+    Normal,
+    /// The client broke the wire contract.
+    BrokenContract,
+}
+
+/// Serves one client until it is gone.
+///
+/// # Errors
+/// The system has no thread or descriptor left for the gateway's own use.
+pub fn serve(parts: Parts) -> std::io::Result<Ending> {
+    let Parts { stdin, stdout, mut config, executor, rate, signals } = parts;
+    let frame_bytes = match config.current() {
+        Ok(policy) => policy.limits().frame_bytes(),
+        Err(_) => crate::limits::Limits::default().frame_bytes(),
+    };
+    let reader = reader::start(stdin, frame_bytes)?;
+    let (outbox, writer) = writer::start(stdout)?;
+    let workers = workers::Workers::new(executor, rate);
+    let dispatch = dispatch::Dispatch::new(config, outbox, workers);
+    let (ending, left) = dispatch.run(&reader.inbox, &writer, &signals);
+    writer.finish(left);
+    reader.finish();
+    Ok(ending)
+}

@@ -1,0 +1,156 @@
+//! The reader: owns stdin for life. Bytes in, one typed message or one fault out.
+//!
+//! Invariant: after a fault that closes the session no further byte is interpreted.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use crate::limits;
+use crate::wire::frame::{Frame, Splitter};
+use crate::wire::rpc::{self, Fault, Message};
+
+/// What the reader hands on.
+#[derive(Debug)]
+pub enum Incoming {
+    /// A message that passed every check of the wire.
+    Message(Message, Permit),
+    /// A message that did not.
+    Fault(Fault),
+    /// The normal end of input.
+    End,
+}
+
+/// Held by a large message until it was dealt with: only one is in memory beside the one that is read.
+#[derive(Debug)]
+pub struct Permit {
+    _large: Option<Sender<()>>,
+}
+
+/// The reader's thread, and what comes from it.
+pub struct Reader {
+    /// Messages in the order in which they came.
+    pub inbox: Receiver<Incoming>,
+    stop: OwnedFd,
+    thread: JoinHandle<()>,
+}
+
+/// From this size on a message counts as large.
+const LARGE_BYTES: usize = 128 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Starts reading.
+///
+/// # Errors
+/// No thread or no descriptor is left.
+pub fn start(stdin: OwnedFd, frame_bytes: usize) -> std::io::Result<Reader> {
+    let (stopped, stop) = super::descriptors::pipe()?;
+    let (sender, inbox) = bounded(limits::INBOX);
+    let mut input = Input { stdin: File::from(stdin), stopped, inbox: sender, large: None };
+    let thread =
+        std::thread::Builder::new().name("reader".into()).spawn(move || input.run(frame_bytes))?;
+    Ok(Reader { inbox, stop, thread })
+}
+
+impl Reader {
+    /// Ends the thread, whatever stdin does.
+    pub fn finish(self) {
+        let Self { inbox, stop, thread } = self;
+        drop((inbox, stop));
+        if thread.join().is_err() {
+            log::error!("reader panicked");
+        }
+    }
+}
+
+struct Input {
+    stdin: File,
+    stopped: OwnedFd,
+    inbox: Sender<Incoming>,
+    /// Disconnects when the last large message was dealt with.
+    large: Option<Receiver<()>>,
+}
+
+/// The reader has nothing more to do.
+struct Over;
+
+impl Input {
+    fn run(&mut self, frame_bytes: usize) {
+        match self.read_all(Splitter::new(frame_bytes)) {
+            Ok(()) | Err(Over) => log::debug!("reader ended"),
+        }
+    }
+
+    fn read_all(&mut self, mut splitter: Splitter) -> Result<(), Over> {
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            let count = self.read(&mut chunk)?;
+            if count == 0 {
+                break;
+            }
+            let mut rest = &chunk[..count];
+            while let Some(frame) = splitter.take(&mut rest) {
+                self.pass(frame.map_err(Fault::from))?;
+            }
+        }
+        match splitter.finish() {
+            Ok(()) => self.send(Incoming::End),
+            Err(fault) => self.send(Incoming::Fault(fault.into())),
+        }
+    }
+
+    fn pass(&mut self, frame: Result<Frame, Fault>) -> Result<(), Over> {
+        let large = frame.as_ref().is_ok_and(|frame| frame.as_str().len() >= LARGE_BYTES);
+        match frame.and_then(rpc::parse) {
+            Ok(message) => {
+                let permit = if large { self.permit() } else { Permit { _large: None } };
+                self.send(Incoming::Message(message, permit))
+            }
+            Err(fault) => {
+                let closes = fault.closes();
+                self.send(Incoming::Fault(fault))?;
+                if closes { Err(Over) } else { Ok(()) }
+            }
+        }
+    }
+
+    /// Waits until the large message before this one was dealt with.
+    fn permit(&mut self) -> Permit {
+        if let Some(before) = self.large.take() {
+            // Nothing is ever sent: the wait ends when the permit is dropped.
+            before.recv().ok();
+        }
+        let (held, dropped) = bounded(1);
+        self.large = Some(dropped);
+        Permit { _large: Some(held) }
+    }
+
+    fn send(&self, incoming: Incoming) -> Result<(), Over> {
+        self.inbox.send(incoming).map_err(|_| Over)
+    }
+
+    /// Reads what is there; a stdin that cannot be read has ended.
+    fn read(&mut self, chunk: &mut [u8]) -> Result<usize, Over> {
+        loop {
+            let mut waits = [
+                PollFd::new(&self.stdin, PollFlags::IN),
+                PollFd::new(&self.stopped, PollFlags::empty()),
+            ];
+            match poll(&mut waits, None) {
+                Ok(_) if !waits[1].revents().is_empty() => return Err(Over),
+                Ok(_) => {}
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return Ok(0),
+            }
+            match self.stdin.read(chunk) {
+                Err(fault) if fault.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return Ok(0),
+                Ok(count) => return Ok(count),
+            }
+        }
+    }
+}

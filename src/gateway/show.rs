@@ -1,0 +1,387 @@
+//! What an agent is shown of a call: the same as text and as structured content, and what was cut.
+//!
+//! Invariant: a shown page is valid UTF-8 and never ends inside a character; what is left out is said.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::execute::{BodyEnd, End, HttpResponse, Observation};
+use crate::limits::{self, Limits};
+use crate::mcp::answer::ToolResult;
+use crate::name::CallId;
+use crate::state::{Outcome, Reason, State};
+use crate::wire::write::{Object, written_bytes};
+
+/// A body that can be shown page by page.
+#[derive(Debug)]
+pub struct Body {
+    bytes: Vec<u8>,
+    is_text: bool,
+}
+
+impl Body {
+    /// Takes a body over. One that ends `whole` is text if it is UTF-8; of one that was cut, the
+    /// pieces of a last character are dropped.
+    pub fn new(mut bytes: Vec<u8>, whole: bool) -> Self {
+        let is_text = match std::str::from_utf8(&bytes) {
+            Ok(_) => true,
+            Err(fault) if fault.error_len().is_none() && !whole => {
+                bytes.truncate(fault.valid_up_to());
+                true
+            }
+            Err(_) => false,
+        };
+        Self { bytes, is_text }
+    }
+
+    /// The body itself.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The page that begins at `offset`: at most `max_bytes` of the body, and at most
+    /// `max_written` bytes as a JSON string.
+    pub fn page(&self, offset: usize, max_bytes: usize, max_written: usize) -> Page {
+        let offset = offset.min(self.bytes.len());
+        match std::str::from_utf8(&self.bytes) {
+            Ok(text) if self.is_text => text_page(text, offset, max_bytes, max_written),
+            _ => {
+                let count = max_bytes.min(max_written / 4 * 3).min(self.bytes.len() - offset);
+                let shown = STANDARD.encode(&self.bytes[offset..offset + count]);
+                Page { offset, count, shown, encoding: "base64" }
+            }
+        }
+    }
+}
+
+fn text_page(text: &str, offset: usize, max_bytes: usize, max_written: usize) -> Page {
+    let offset = text.floor_char_boundary(offset);
+    let (mut count, mut written) = (0, 0);
+    for character in text[offset..].chars() {
+        written += written_bytes(character);
+        if written > max_written || count + character.len_utf8() > max_bytes {
+            break;
+        }
+        count += character.len_utf8();
+    }
+    let shown = text[offset..offset + count].to_owned();
+    Page { offset, count, shown, encoding: "utf-8" }
+}
+
+/// A part of a body, as it is shown.
+#[derive(PartialEq, Eq, Debug)]
+pub struct Page {
+    /// Where it begins, in bytes of the body; the beginning of a character.
+    pub offset: usize,
+    /// How many bytes of the body it shows.
+    pub count: usize,
+    shown: String,
+    encoding: &'static str,
+}
+
+impl Page {
+    const NONE: Self = Self { offset: 0, count: 0, shown: String::new(), encoding: "utf-8" };
+}
+
+/// How much one result may take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Room {
+    shown_bytes: usize,
+    line_bytes: usize,
+}
+
+impl Room {
+    /// As the limits say, or as much as the call asks for, which lifts the bound of the line.
+    pub fn new(limits: &Limits, max_bytes: Option<usize>) -> Self {
+        match max_bytes {
+            None => Self { shown_bytes: limits.shown_bytes(), line_bytes: limits::LINE_BYTES },
+            Some(asked) => {
+                Self { shown_bytes: asked.min(limits::SHOWN_MAX_BYTES), line_bytes: usize::MAX }
+            }
+        }
+    }
+}
+
+/// A call that ended without acting: one sentence, and a code.
+pub fn refusal(call: CallId, state: State, reason: Reason, message: &str) -> ToolResult {
+    ending(call, state, None, Some(reason), Some(message))
+}
+
+/// A call whose arguments do not fit: every fault by itself.
+pub fn wrong_arguments(call: CallId, faults: &[String]) -> ToolResult {
+    let message = faults.join(" ");
+    let state = State::Rejected;
+    let head = Head {
+        call,
+        state,
+        outcome: None,
+        reason: Some(Reason::Arguments),
+        message: Some(&message),
+    };
+    let faults = serde_json::json!(faults).to_string();
+    ToolResult {
+        is_error: true,
+        text: head.text(),
+        structured: head.object().raw("faults", &faults).end(),
+    }
+}
+
+/// What was observed, and the body where it was not shown whole.
+pub fn observation(call: CallId, seen: Observation, room: Room) -> (ToolResult, Option<Body>) {
+    let Observation { end, message, http } = seen;
+    let (outcome, reason) = match end {
+        End::Completed(outcome) => (Some(outcome), None),
+        End::NotDispatched(reason) => (None, Some(reason)),
+        End::Unknown(reason) => (None, reason),
+        End::CancelledBefore | End::CancelledAfter => (None, None),
+    };
+    let message = message.as_deref();
+    match http {
+        None => (ending(call, end.state(), outcome, reason, message), None),
+        Some(response) => {
+            let head = Head { call, state: end.state(), outcome, reason, message };
+            http_result(&head, response, room)
+        }
+    }
+}
+
+struct Head<'a> {
+    call: CallId,
+    state: State,
+    outcome: Option<Outcome>,
+    reason: Option<Reason>,
+    message: Option<&'a str>,
+}
+
+impl Head<'_> {
+    fn object(&self) -> Object {
+        Object::new()
+            .text("call_id", &self.call.to_string())
+            .text("state", self.state.as_str())
+            .text_if("outcome", self.outcome.map(Outcome::as_str))
+            .text_if("reason", self.reason.map(Reason::as_str))
+            .text_if("message", self.message)
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{}: {}", self.call, self.state.as_str());
+        let why = self.outcome.map(Outcome::as_str).or(self.reason.map(Reason::as_str));
+        if let Some(why) = why {
+            text += &format!(" ({why})");
+        }
+        if let Some(message) = self.message {
+            text += &format!("\n{message}");
+        }
+        text
+    }
+}
+
+fn ending(
+    call: CallId,
+    state: State,
+    outcome: Option<Outcome>,
+    reason: Option<Reason>,
+    message: Option<&str>,
+) -> ToolResult {
+    let head = Head { call, state, outcome, reason, message };
+    ToolResult {
+        is_error: state != State::Completed,
+        text: head.text(),
+        structured: head.object().end(),
+    }
+}
+
+fn http_result(head: &Head<'_>, response: HttpResponse, room: Room) -> (ToolResult, Option<Body>) {
+    let HttpResponse { status, headers, body, body_end, redactions } = response;
+    let body = Body::new(body, matches!(body_end, BodyEnd::Whole | BodyEnd::NotProven));
+    let answer = Answered { head, status, headers: &headers, body_end, redactions };
+    let bare = answer.result(&Page::NONE, body.bytes.len());
+    let max_written = room.line_bytes.saturating_sub(ENVELOPE_BYTES + bare.line_bytes()) / 2;
+    let page = body.page(0, room.shown_bytes, max_written);
+    let result = answer.result(&page, body.bytes.len());
+    let rest = (page.count < body.bytes.len()).then_some(body);
+    (result, rest)
+}
+
+/// Room for the JSON-RPC envelope, the members of a modern result and longer numbers.
+const ENVELOPE_BYTES: usize = 512;
+
+trait LineBytes {
+    fn line_bytes(&self) -> usize;
+}
+
+impl LineBytes for ToolResult {
+    /// What the result takes inside an answer, about.
+    fn line_bytes(&self) -> usize {
+        self.structured.len() + self.text.chars().map(written_bytes).sum::<usize>()
+    }
+}
+
+struct Answered<'a> {
+    head: &'a Head<'a>,
+    status: u16,
+    headers: &'a [(String, String)],
+    body_end: BodyEnd,
+    redactions: u64,
+}
+
+impl Answered<'_> {
+    fn result(&self, page: &Page, body_bytes: usize) -> ToolResult {
+        ToolResult {
+            is_error: self.head.state != State::Completed,
+            text: self.text(page, body_bytes),
+            structured: self.structured(page, body_bytes),
+        }
+    }
+
+    fn structured(&self, page: &Page, body_bytes: usize) -> String {
+        let fields = self
+            .headers
+            .iter()
+            .map(|(name, value)| Object::new().text("name", name).text("value", value).end());
+        let headers = format!("[{}]", fields.collect::<Vec<_>>().join(","));
+        let object = self
+            .head
+            .object()
+            .number("status", self.status.into())
+            .raw("headers", &headers)
+            .text("body_end", self.body_end.as_str())
+            .number("redactions", self.redactions);
+        page_members(object, page, body_bytes).end()
+    }
+
+    fn text(&self, page: &Page, body_bytes: usize) -> String {
+        let mut text = format!("{}\nHTTP {}\n", self.head.text(), self.status);
+        for (name, value) in self.headers {
+            text += &format!("{name}: {value}\n");
+        }
+        text += &page_text(self.head.call, page, body_bytes);
+        text += match self.body_end {
+            BodyEnd::Whole => "",
+            BodyEnd::NotProven => {
+                "\n[the server closed the connection; that the body is whole is not proven]"
+            }
+            BodyEnd::CutAtCap => "\n[the body is longer than what is read of one]",
+            BodyEnd::Broken => "\n[the body broke off: this is not all of it]",
+            BodyEnd::Withheld => {
+                "\n[the body came in an encoding that cannot be checked for credentials; it is not shown]"
+            }
+        };
+        if self.redactions > 0 {
+            text +=
+                &format!("\n[values of the credential that were replaced: {}]", self.redactions);
+        }
+        text
+    }
+}
+
+/// One page of a kept result.
+///
+/// Without a length it is as long as a line may be that every client can read.
+pub fn kept_page(call: CallId, body: &Body, offset: usize, length: Option<usize>) -> ToolResult {
+    let page = match length {
+        Some(length) => body.page(offset, length, usize::MAX),
+        None => {
+            body.page(offset, limits::LINE_BYTES, (limits::LINE_BYTES - 2 * ENVELOPE_BYTES) / 2)
+        }
+    };
+    let head = Head { call, state: State::Completed, outcome: None, reason: None, message: None };
+    ToolResult {
+        is_error: false,
+        text: head.text() + "\n" + &page_text(call, &page, body.bytes.len()),
+        structured: page_members(head.object(), &page, body.bytes.len()).end(),
+    }
+}
+
+fn page_members(object: Object, page: &Page, body_bytes: usize) -> Object {
+    let next = page.offset + page.count;
+    let object = object
+        .text("body", &page.shown)
+        .text("body_encoding", page.encoding)
+        .number("body_bytes", body_bytes as u64)
+        .number("offset", page.offset as u64)
+        .number("shown_bytes", page.count as u64);
+    if next < body_bytes { object.number("next_offset", next as u64) } else { object }
+}
+
+fn page_text(call: CallId, page: &Page, body_bytes: usize) -> String {
+    let next = page.offset + page.count;
+    let mut text = String::new();
+    if page.encoding == "base64" {
+        text += "[binary, as base64]";
+    }
+    text += "\n";
+    text += &page.shown;
+    if page.offset > 0 || next < body_bytes {
+        text += &format!("\n[shown: bytes {} to {next} of {body_bytes}", page.offset);
+        if next < body_bytes {
+            text += &format!("; more: result_read {{\"call_id\": \"{call}\", \"offset\": {next}}}");
+        }
+        text += "]";
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_never_cut_a_character_and_cover_everything() {
+        let text = "a→é\u{1f600}\"\n\u{1}".repeat(50);
+        let body = Body::new(text.clone().into_bytes(), true);
+        for max_bytes in 4..40 {
+            let (mut offset, mut seen) = (0, String::new());
+            while offset < text.len() {
+                let page = body.page(offset, max_bytes, usize::MAX);
+                assert_eq!((page.offset, page.encoding), (offset, "utf-8"));
+                assert!(page.count > 0 && page.count <= max_bytes);
+                seen += &page.shown;
+                offset += page.count;
+            }
+            assert_eq!(seen, text);
+        }
+    }
+
+    #[test]
+    fn an_offset_inside_a_character_begins_with_it() {
+        let body = Body::new("a→b".into(), true);
+        let page = body.page(2, 100, usize::MAX);
+        assert_eq!((page.offset, page.count, page.shown.as_str()), (1, 4, "→b"));
+    }
+
+    #[test]
+    fn binary_is_base64_and_a_cut_character_is_dropped() {
+        let binary = Body::new(vec![0xb0, 0xa1], true).page(0, 100, usize::MAX);
+        assert_eq!((binary.shown.as_str(), binary.encoding), ("sKE=", "base64"));
+        let cut = Body::new("ab→".as_bytes()[..4].to_vec(), false).page(0, 100, usize::MAX);
+        assert_eq!((cut.shown.as_str(), cut.encoding, cut.count), ("ab", "utf-8", 2));
+        let whole = Body::new("ab→".as_bytes()[..4].to_vec(), true).page(0, 100, usize::MAX);
+        assert_eq!(whole.encoding, "base64");
+    }
+
+    #[test]
+    fn a_line_stays_under_its_bound_whatever_the_body_needs_when_written() {
+        let limits = Limits::default();
+        for body in ["\u{1}".repeat(200_000), "x".repeat(200_000), "\u{1f600}".repeat(50_000)] {
+            let response = HttpResponse {
+                status: 200,
+                headers: vec![("etag".into(), "\"x\"".into())],
+                body: body.into_bytes(),
+                body_end: BodyEnd::Whole,
+                redactions: 3,
+            };
+            let seen = Observation {
+                end: End::Completed(Outcome::Success),
+                message: None,
+                http: Some(response),
+            };
+            let (result, rest) = observation(CallId::new([1; 16]), seen, Room::new(&limits, None));
+            assert!(result.line_bytes() + ENVELOPE_BYTES <= limits::LINE_BYTES);
+            assert!(rest.is_some());
+            assert!(
+                result.structured.contains("next_offset") && result.text.contains("result_read")
+            );
+        }
+    }
+}

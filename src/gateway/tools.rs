@@ -1,0 +1,185 @@
+//! The tools that Keyward offers: their descriptions, and the way from arguments to an action.
+
+use serde_json::{Value, json};
+
+use crate::action::http::{HttpAction, HttpRequest, Method};
+use crate::action::{Action, Refused};
+use crate::limits;
+use crate::mcp::catalog::{Annotations, Arguments, ObjectSchema, Property, Schema, Tool};
+use crate::policy::Policy;
+use crate::state::{Outcome, Reason, State};
+
+/// Makes one HTTP request.
+pub const HTTP_REQUEST: &str = "http_request";
+/// Pages through a result that was not shown whole.
+pub const RESULT_READ: &str = "result_read";
+
+const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// The catalogue of a policy, in a fixed order; empty where it has no target.
+pub fn catalog(policy: &Policy) -> Vec<Tool> {
+    if policy.targets().is_empty() {
+        return Vec::new();
+    }
+    vec![http_request(policy), result_read()]
+}
+
+/// The action that a call of an acting tool asks for.
+///
+/// # Errors
+/// [`Refused`]: the arguments fit the schema and can still not be sent.
+pub fn action(arguments: &Arguments<'_>) -> Result<Action, Refused> {
+    let request = HttpRequest {
+        method: arguments.text("method").unwrap_or_default(),
+        url: arguments.text("url").unwrap_or_default(),
+        headers: arguments.text_map("headers"),
+        body: arguments.text("body"),
+        json: arguments.json("json").map(|json| json.as_text()),
+        timeout_seconds: arguments.integer("timeout_seconds"),
+        max_bytes: arguments.integer("max_bytes"),
+    };
+    HttpAction::parse(request).map(Action::Http)
+}
+
+fn http_request(policy: &Policy) -> Tool {
+    let targets: Vec<String> = policy
+        .targets()
+        .iter()
+        .map(|target| format!("\n- {}: {}", target.name(), target.base_url()))
+        .collect();
+    let description = format!(
+        "Makes one HTTP request to one of the APIs below. Keyward adds the credential; do not send \
+         one yourself. Redirects are returned, not followed. APIs:{}",
+        targets.concat()
+    );
+    Tool {
+        name: HTTP_REQUEST,
+        title: "HTTP request",
+        description,
+        input: ObjectSchema { properties: http_properties() },
+        output: http_output(),
+        annotations: Annotations {
+            read_only: false,
+            destructive: true,
+            idempotent: false,
+            open_world: true,
+        },
+    }
+}
+
+fn property(name: &'static str, required: bool, schema: Schema, description: &str) -> Property {
+    Property { name, description: description.into(), required, schema }
+}
+
+fn http_properties() -> Vec<Property> {
+    debug_assert!(METHODS.iter().zip(Method::ALL).all(|(word, method)| *word == method.as_str()));
+    vec![
+        property("method", true, Schema::OneOf(METHODS), "The request's method."),
+        property("url", true, Schema::Text, "The whole URL, below one of the APIs' base URLs."),
+        property(
+            "headers",
+            false,
+            Schema::TextMap,
+            "Request headers, each once: Accept, Accept-Language, Content-Type, Content-Language, \
+             If-*, User-Agent, and what the API's entry allows.",
+        ),
+        property("body", false, Schema::Text, "The body as text. Not together with json."),
+        property(
+            "json",
+            false,
+            Schema::Anything,
+            "The body as JSON, sent as the bytes that came. Not together with body.",
+        ),
+        property(
+            "timeout_seconds",
+            false,
+            Schema::Integer { min: 1, max: limits::TIMEOUT_MAX_SECONDS },
+            "How long the call may take.",
+        ),
+        property(
+            "max_bytes",
+            false,
+            Schema::Integer { min: 1, max: limits::SHOWN_MAX_BYTES as u64 },
+            "How much of the response body to show at once.",
+        ),
+    ]
+}
+
+fn result_read() -> Tool {
+    Tool {
+        name: RESULT_READ,
+        title: "Read more of a result",
+        description: "Reads a further part of a result that was not shown whole: results are kept \
+                      for ten minutes in the process that made them."
+            .into(),
+        input: ObjectSchema {
+            properties: vec![
+                property("call_id", true, Schema::Text, "The call_id of that result."),
+                property(
+                    "offset",
+                    false,
+                    Schema::Integer { min: 0, max: 1 << 40 },
+                    "Where to begin, in bytes of the body; next_offset of the last result.",
+                ),
+                property(
+                    "length",
+                    false,
+                    Schema::Integer { min: 4, max: limits::SHOWN_MAX_BYTES as u64 },
+                    "How many bytes to show at most.",
+                ),
+            ],
+        },
+        output: output(json!({})),
+        annotations: Annotations {
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+        },
+    }
+}
+
+fn http_output() -> Value {
+    output(json!({
+        "status": { "type": "integer", "description": "The HTTP status." },
+        "headers": {
+            "type": "array",
+            "description": "Response headers that may be shown, in order.",
+            "items": {
+                "type": "object",
+                "properties": { "name": { "type": "string" }, "value": { "type": "string" } },
+                "required": ["name", "value"],
+            },
+        },
+        "body_end": { "type": "string", "description": "Why the body ends where it does." },
+        "redactions": {
+            "type": "integer",
+            "description": "How often a value of the credential was replaced.",
+        },
+    }))
+}
+
+/// Refusals fit too: some clients check the content of an error against this.
+fn output(mut properties: Value) -> Value {
+    let common = json!({
+        "call_id": { "type": "string", "pattern": "^c_[0-9a-f]{32}$" },
+        "state": { "type": "string", "enum": State::ALL.map(State::as_str) },
+        "outcome": {
+            "type": "string",
+            "enum": [Outcome::Success.as_str(), Outcome::RemoteFailure.as_str()],
+        },
+        "reason": { "type": "string", "enum": Reason::ALL.map(Reason::as_str) },
+        "message": { "type": "string" },
+        "faults": { "type": "array", "items": { "type": "string" } },
+        "body": { "type": "string" },
+        "body_encoding": { "type": "string", "enum": ["utf-8", "base64"] },
+        "body_bytes": { "type": "integer", "description": "Bytes of the body that were read." },
+        "offset": { "type": "integer", "description": "Where the shown part begins." },
+        "shown_bytes": { "type": "integer", "description": "Bytes of the body that are shown." },
+        "next_offset": { "type": "integer", "description": "Where result_read goes on." },
+    });
+    if let (Value::Object(properties), Value::Object(common)) = (&mut properties, common) {
+        properties.extend(common);
+    }
+    json!({ "type": "object", "properties": properties, "required": ["call_id", "state"] })
+}

@@ -1,0 +1,167 @@
+//! The workers: threads, started on demand, that run one job each at a time.
+//!
+//! Invariant: a task is given to a worker that is free, or to nobody: none waits behind another.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::show::{self, Body, Room};
+use crate::execute::cut::Cut;
+use crate::execute::rate::Rate;
+use crate::execute::{End, Execute, Job, Observation};
+use crate::limits;
+use crate::mcp::answer::{self, Line};
+use crate::mcp::revision::Revision;
+use crate::name::CallId;
+use crate::state::{Reason, State};
+use crate::wire::rpc::Id;
+
+/// One job, and how its end is to be answered.
+#[derive(Debug)]
+pub struct Task {
+    /// What to run.
+    pub job: Job,
+    /// Its switch.
+    pub cut: Cut,
+    /// The request that is answered.
+    pub id: Id,
+    /// By whose rules.
+    pub revision: Revision,
+    /// How much of the result is shown.
+    pub room: Room,
+    /// How many allowed calls a minute may have, over all gateways of the home.
+    pub calls_per_minute: Option<usize>,
+}
+
+/// A task that has ended.
+#[derive(Debug)]
+pub struct Done {
+    /// The request that is answered.
+    pub id: Id,
+    /// The call.
+    pub call: CallId,
+    /// How it ended.
+    pub state: State,
+    /// The answer.
+    pub line: Line,
+    /// The body, where it was not shown whole.
+    pub rest: Option<Body>,
+}
+
+/// Every worker is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Busy;
+
+/// The dispatcher's side of the workers.
+pub struct Workers {
+    hands: Hands,
+    tasks: Sender<Task>,
+    done: Receiver<Done>,
+    started: usize,
+    running: usize,
+}
+
+/// What each worker's thread gets.
+#[derive(Clone)]
+struct Hands {
+    executor: Arc<dyn Execute>,
+    rate: Option<Arc<Rate>>,
+    tasks: Receiver<Task>,
+    done: Sender<Done>,
+}
+
+impl Workers {
+    /// No thread is started yet.
+    pub fn new(executor: Arc<dyn Execute>, rate: Option<Rate>) -> Self {
+        let (tasks, taken) = bounded(limits::WORKERS_MAX);
+        let (reports, done) = bounded(limits::WORKERS_MAX);
+        let hands = Hands { executor, rate: rate.map(Arc::new), tasks: taken, done: reports };
+        Self { hands, tasks, done, started: 0, running: 0 }
+    }
+
+    /// Whether a task could be run now.
+    pub fn has_room(&self, limit: usize) -> bool {
+        self.running < limit.min(limits::WORKERS_MAX)
+    }
+
+    /// Gives a task to a free worker.
+    ///
+    /// # Errors
+    /// [`Busy`]: nothing of it was begun, nor will be.
+    pub fn run(&mut self, task: Task, limit: usize) -> Result<(), Busy> {
+        if !self.has_room(limit) || !self.has_free_thread() {
+            return Err(Busy);
+        }
+        self.tasks.try_send(task).map_err(|_| Busy)?;
+        self.running += 1;
+        Ok(())
+    }
+
+    /// Where the ends of tasks are reported. Each is to be [counted](Self::count_done).
+    pub fn done(&self) -> &Receiver<Done> {
+        &self.done
+    }
+
+    /// A worker is free again.
+    pub fn count_done(&mut self) {
+        self.running -= 1;
+    }
+
+    fn has_free_thread(&mut self) -> bool {
+        if self.running < self.started {
+            return true;
+        }
+        let hands = self.hands.clone();
+        let name = format!("worker-{}", self.started + 1);
+        match std::thread::Builder::new().name(name).spawn(move || work(&hands)) {
+            Ok(_) => self.started += 1,
+            Err(_) => log::error!("no thread left for a worker"),
+        }
+        self.running < self.started
+    }
+}
+
+fn work(hands: &Hands) {
+    while let Ok(task) = hands.tasks.recv() {
+        if hands.done.send(finish(hands, task)).is_err() {
+            return;
+        }
+    }
+}
+
+fn finish(hands: &Hands, task: Task) -> Done {
+    let Task { job, cut, id, revision, room, calls_per_minute } = task;
+    let call = job.call;
+    let seen = match refuse_by_rate(hands, calls_per_minute) {
+        Some(refused) => refused,
+        None => run(hands, job, &cut),
+    };
+    let state = seen.end.state();
+    let (result, rest) = show::observation(call, seen, room);
+    let line = answer::tool_result(&id, revision, &result);
+    Done { id, call, state, line, rest }
+}
+
+/// A panic becomes an outcome: whatever had begun, its end was not seen.
+fn run(hands: &Hands, job: Job, cut: &Cut) -> Observation {
+    catch_unwind(AssertUnwindSafe(|| hands.executor.run(job, cut))).unwrap_or_else(|_| {
+        let message = "Keyward failed while it ran this action; whether it happened is not known.";
+        Observation { end: End::Unknown(None), message: Some(message.into()), http: None }
+    })
+}
+
+fn refuse_by_rate(hands: &Hands, calls_per_minute: Option<usize>) -> Option<Observation> {
+    let limit = calls_per_minute?;
+    let message = match hands.rate.as_ref()?.admit(limit) {
+        Ok(true) => return None,
+        Ok(false) => "More calls in a minute than the operator allows; wait and try again.",
+        Err(fault) => {
+            log::error!("calls cannot be counted: {}", fault.kind());
+            "Calls cannot be counted, so none is made."
+        }
+    };
+    let end = End::NotDispatched(Reason::Rate);
+    Some(Observation { end, message: Some(message.into()), http: None })
+}

@@ -1,0 +1,58 @@
+//! The writer: owns stdout for life. One typed message in, one line out.
+//!
+//! Invariant: whole lines only, in the order given, and nothing after the first write that fails.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::OwnedFd;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::outbox::{Outbox, Outgoing, outbox};
+use crate::clock::Deadline;
+
+/// The writer's thread.
+pub struct Writer {
+    /// Disconnects when the client is gone, or all was written and the outbox is gone.
+    pub ended: Receiver<()>,
+}
+
+/// How much is written at once.
+const BATCH_BYTES: usize = 64 * 1024;
+
+/// Starts writing.
+///
+/// # Errors
+/// No thread is left.
+pub fn start(stdout: OwnedFd) -> std::io::Result<(Outbox, Writer)> {
+    let (outbox, outgoing) = outbox();
+    let (alive, ended) = bounded(1);
+    std::thread::Builder::new()
+        .name("writer".into())
+        .spawn(move || write_all(File::from(stdout), &outgoing, alive))?;
+    Ok((outbox, Writer { ended }))
+}
+
+impl Writer {
+    /// Waits until all is written, the client is gone, or the deadline has passed. A client that
+    /// does not read keeps the thread in a write that only the end of the process breaks.
+    pub fn finish(self, deadline: Deadline) {
+        if self.ended.recv_deadline(deadline.as_instant()).is_ok_and(|()| true) {
+            log::error!("writer sent what it never sends");
+        }
+    }
+}
+
+fn write_all(mut stdout: File, outgoing: &Outgoing, alive: Sender<()>) {
+    let mut batch = Vec::with_capacity(BATCH_BYTES);
+    while outgoing.take(&mut batch, BATCH_BYTES) {
+        if stdout.write_all(&batch).is_err() {
+            log::info!("client closed stdout");
+            break;
+        }
+        outgoing.left(batch.len());
+        batch.clear();
+        batch.shrink_to(2 * BATCH_BYTES);
+    }
+    drop(alive);
+}

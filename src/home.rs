@@ -1,0 +1,235 @@
+//! The home: where it is, whether it can be trusted, and the configuration that it holds.
+//!
+//! Invariant: a policy that is handed out is the one that stands in `config.json` at that moment;
+//! while the file is faulty there is none.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{File, Metadata};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::limits;
+use crate::policy::Policy;
+use crate::policy::config::{self, Fault};
+use crate::trust::{self, Flaw, TrustFault};
+
+/// A folder that passed the ownership rule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Home(PathBuf);
+
+/// Why there is no home to use.
+#[derive(Debug)]
+pub enum HomeFault {
+    /// Neither a flag nor the environment says where it would be.
+    Nowhere,
+    /// There is nothing at that path.
+    Missing(PathBuf),
+    /// It is there and cannot be trusted.
+    Untrusted(TrustFault),
+}
+
+/// The home's path: `--home`, else `KEYWARD_HOME`, else `~/.keyward`. `None` where `HOME` is not set either.
+pub fn path(flag: Option<PathBuf>) -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
+    let path = flag
+        .or_else(|| set("KEYWARD_HOME").map(PathBuf::from))
+        .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".keyward")))?;
+    std::path::absolute(path).ok()
+}
+
+impl fmt::Display for HomeFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nowhere => out.write_str("neither --home nor KEYWARD_HOME nor HOME is set"),
+            Self::Missing(path) => write!(out, "{}: there is no such home", path.display()),
+            Self::Untrusted(fault) => write!(out, "{fault}"),
+        }
+    }
+}
+
+impl HomeFault {
+    /// What to do about it.
+    pub fn remedy(&self) -> &str {
+        match self {
+            Self::Nowhere => "keyward --home DIR",
+            Self::Missing(_) => "keyward init",
+            Self::Untrusted(_) => "keyward init --home with a folder of your own",
+        }
+    }
+}
+
+impl Home {
+    /// Takes the home at the given path.
+    ///
+    /// # Errors
+    /// [`HomeFault`]; a missing one is told from one that cannot be trusted.
+    pub fn open(path: Option<PathBuf>) -> Result<Self, HomeFault> {
+        let path = path.ok_or(HomeFault::Nowhere)?;
+        if !path.exists() {
+            return Err(HomeFault::Missing(path));
+        }
+        trust::check_folder(&path).map_err(HomeFault::Untrusted)?;
+        let open_to_others = std::fs::metadata(&path).is_ok_and(|home| home.mode() & 0o077 != 0);
+        if open_to_others {
+            return Err(HomeFault::Untrusted(TrustFault { path, flaw: Flaw::Readable }));
+        }
+        Ok(Self(path))
+    }
+
+    /// The folder itself.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Where the configuration stands.
+    pub fn config_path(&self) -> PathBuf {
+        self.0.join("config.json")
+    }
+
+    /// Where live gateways keep what they share.
+    pub fn run_folder(&self) -> PathBuf {
+        self.0.join("run")
+    }
+}
+
+/// Why a configuration is not in force.
+#[derive(Debug)]
+pub enum ConfigFault {
+    /// There is none.
+    Missing,
+    /// It, or a folder above it, can be changed by others.
+    Untrusted(TrustFault),
+    /// It cannot be read: what the system says.
+    Unreadable(std::io::Error),
+    /// It is not UTF-8, or larger than `limits::CONFIG_BYTES`.
+    NotText,
+    /// It can be read, and says things that it may not.
+    Faulty(Vec<Fault>),
+}
+
+impl fmt::Display for ConfigFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => out.write_str("there is no configuration"),
+            Self::Untrusted(fault) => write!(out, "{fault}"),
+            Self::Unreadable(fault) => write!(out, "cannot be read: {fault}"),
+            Self::NotText => {
+                write!(out, "not UTF-8, or larger than {} bytes", limits::CONFIG_BYTES)
+            }
+            Self::Faulty(faults) => write!(out, "{} fault(s)", faults.len()),
+        }
+    }
+}
+
+impl ConfigFault {
+    /// The whole fault for the operator: the file first, then each fault with its place and remedy.
+    pub fn report(&self, path: &Path) -> String {
+        let mut report = format!("keyward: {}: {self}", path.display());
+        match self {
+            Self::Missing => report += "\n  try: keyward init",
+            Self::Untrusted(_) => {}
+            Self::Unreadable(_) => report += "\n  try: chmod u+r on the file, as its owner",
+            Self::NotText => report += "\n  try: keyward schema, which says what it may hold",
+            Self::Faulty(faults) => {
+                for Fault { path, what, remedy } in faults {
+                    report += &format!("\n  {path}: {what}\n    try: {remedy}");
+                }
+            }
+        }
+        report
+    }
+}
+
+/// The configuration of a home, followed while it changes.
+#[derive(Debug)]
+pub struct Config {
+    path: Option<PathBuf>,
+    stamp: Option<Stamp>,
+    loaded: Result<Arc<Policy>, ConfigFault>,
+}
+
+/// What tells one version of a file from another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
+}
+
+impl Config {
+    /// No home: nothing is allowed, and nothing is followed.
+    pub fn none() -> Self {
+        Self { path: None, stamp: None, loaded: Ok(Arc::new(Policy::empty())) }
+    }
+
+    /// Loads the configuration of a home.
+    pub fn load(home: &Home) -> Self {
+        let path = home.config_path();
+        let (stamp, loaded) = read(&path);
+        Self { path: Some(path), stamp, loaded }
+    }
+
+    /// The policy in force now; a file that changed is loaded first.
+    ///
+    /// # Errors
+    /// [`ConfigFault`]: nothing may act.
+    pub fn current(&mut self) -> Result<&Arc<Policy>, &ConfigFault> {
+        if let Some(path) = &self.path {
+            let now = std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
+            if now != self.stamp {
+                (self.stamp, self.loaded) = read(path);
+                match &self.loaded {
+                    Ok(_) => log::info!("configuration changed: loaded"),
+                    Err(_) => log::error!("configuration changed: faulty, nothing acts"),
+                }
+            }
+        }
+        self.loaded.as_ref()
+    }
+}
+
+fn read(path: &Path) -> (Option<Stamp>, Result<Arc<Policy>, ConfigFault>) {
+    let opened = trust::open_trusted(path).map_err(|fault| match fault.flaw {
+        Flaw::Missing => ConfigFault::Missing,
+        Flaw::Refused(number) => ConfigFault::Unreadable(std::io::Error::from_raw_os_error(number)),
+        _ => ConfigFault::Untrusted(fault),
+    });
+    match opened {
+        Ok(file) => {
+            let stamp = file.metadata().ok().map(|metadata| Stamp::of(&metadata));
+            (stamp, parse(file))
+        }
+        Err(fault) => {
+            (std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata)), Err(fault))
+        }
+    }
+}
+
+fn parse(file: File) -> Result<Arc<Policy>, ConfigFault> {
+    let mut bytes = Vec::new();
+    file.take(limits::CONFIG_BYTES as u64 + 1)
+        .read_to_end(&mut bytes)
+        .map_err(ConfigFault::Unreadable)?;
+    if bytes.len() > limits::CONFIG_BYTES {
+        return Err(ConfigFault::NotText);
+    }
+    let text = String::from_utf8(bytes).map_err(|_| ConfigFault::NotText)?;
+    config::parse(&text).map(Arc::new).map_err(ConfigFault::Faulty)
+}

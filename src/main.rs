@@ -1,0 +1,5 @@
+//! The `keyward` program.
+
+fn main() -> std::process::ExitCode {
+    keyward::cli::run()
+}
