@@ -1,0 +1,112 @@
+//! The commands that people run.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use super::harness::{Folder, Home, Launch, list_tools};
+
+fn run(arguments: &[&str]) -> super::harness::Ended {
+    arguments.iter().fold(Launch::bare(), |launch, argument| launch.arg(argument)).run(b"")
+}
+
+#[test]
+fn init_makes_a_home_that_serves() {
+    let folder = Folder::new("init");
+    let home = folder.path().join("home");
+    let home_text = home.to_str().unwrap();
+    let made = run(&["init", "--home", home_text]);
+    assert_eq!(made.code(), Some(0), "{}", made.stderr);
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home), 0o700);
+    assert_eq!(mode(&home.join("config.json")), 0o600);
+    let text = String::from_utf8(made.stdout).unwrap();
+    for named in [
+        "claude mcp add",
+        "codex mcp add",
+        "~/.cursor/mcp.json",
+        "code --add-mcp",
+        "~/.gemini/settings.json",
+        "USER ALL=(keyward) NOPASSWD: /usr/local/bin/keyward mcp\n",
+        "sudo -n -u keyward /usr/local/bin/keyward mcp",
+    ] {
+        assert!(text.contains(named), "{named}: {text}");
+    }
+    let mut gateway = Launch::mcp(&home).start();
+    gateway.handshake();
+    let tools = gateway.ask(&list_tools(2));
+    let description = tools["result"]["tools"][0]["description"].as_str().unwrap();
+    assert!(description.contains("https://api.github.com/"));
+    gateway.end();
+    fs::write(home.join("config.json"), "{\"version\":1}").unwrap();
+    assert_eq!(run(&["init", "--home", home_text]).code(), Some(0));
+    assert_eq!(fs::read_to_string(home.join("config.json")).unwrap(), "{\"version\":1}");
+}
+
+#[test]
+fn init_says_why_it_cannot() {
+    let ended = run(&["init", "--home", "/proc/keyward"]);
+    assert_eq!(ended.code(), Some(1));
+    assert!(ended.stderr.contains("/proc/keyward") && ended.stderr.contains("try: "));
+}
+
+#[test]
+fn the_schema_is_json_and_names_every_limit() {
+    let ended = run(&["schema"]);
+    assert_eq!(ended.code(), Some(0));
+    let schema: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    for limit in keyward::limits::TABLE {
+        let name = limit.key.strip_prefix("limits.").unwrap();
+        let shown = &schema["properties"]["limits"]["properties"][name];
+        assert_eq!(shown["minimum"], limit.min, "{name}");
+        assert_eq!(shown["maximum"], limit.max, "{name}");
+    }
+}
+
+#[test]
+fn explain_tells_the_verdict_and_the_rules() {
+    let home = Home::for_service(1);
+    let home_text = home.path().to_str().unwrap();
+    let explain = |method: &str, path: &str, json: bool| {
+        let call = json!({ "method": method, "url": format!("http://127.0.0.1:1{path}") });
+        let call = call.to_string();
+        let mut arguments = vec!["policy", "explain", "http_request", &call, "--home", home_text];
+        if json {
+            arguments.push("--json");
+        }
+        run(&arguments)
+    };
+    for (method, path, verdict) in
+        [("GET", "/repos/a", "allow"), ("PUT", "/repos/a", "ask"), ("GET", "/x", "deny")]
+    {
+        let ended = explain(method, path, false);
+        let text = String::from_utf8(ended.stdout.clone()).unwrap();
+        assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
+        assert!(text.contains(verdict), "{text}");
+        let ended = explain(method, path, true);
+        let value: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!(value["verdict"], verdict, "{value}");
+    }
+    for bad in ["{", "[]", "{\"method\":\"GET\"}", "{\"method\":\"GET\",\"url\":\"x\"}"] {
+        let ended = run(&["policy", "explain", "http_request", bad, "--home", home_text]);
+        assert_eq!((ended.code(), ended.stdout.len()), (Some(2), 0), "{bad}");
+        assert!(ended.stderr.contains("try: "), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn help_and_version_work_without_a_home_and_mistakes_are_status_2() {
+    for arguments in [&["help"][..], &["--help"], &["mcp", "--help"]] {
+        let ended = run(arguments);
+        assert_eq!(ended.code(), Some(0));
+        assert!(String::from_utf8(ended.stdout).unwrap().contains("usage: keyward COMMAND"));
+    }
+    let version = String::from_utf8(run(&["--version"]).stdout).unwrap();
+    assert_eq!(version, format!("keyward {}\n", env!("CARGO_PKG_VERSION")));
+    for arguments in [&[][..], &["mpc"], &["mcp", "--bogus"], &["init", "x"]] {
+        let ended = run(arguments);
+        assert_eq!((ended.code(), ended.stdout.len()), (Some(2), 0), "{arguments:?}");
+        assert!(ended.stderr.contains("try: keyward help"));
+    }
+}

@@ -1,0 +1,28 @@
+//! The release gate: the built program as a process, its real streams, a real HTTP service.
+//!
+//! - `harness`, `service`: what the tests are made with.
+//! - `ends`: how a session begins and ends, and what the process does to itself.
+//! - `wire`: the cases of the wire contract, W1 to W45, where no fixture file says it better.
+//! - `eras`: revisions, both eras, what real clients send.
+//! - `frames`, `corpus`: the malformed frames of `fixtures/frames/`, each with its verdict.
+//! - `calls`: states, cancellation, limits, dry runs, paging.
+//! - `http`: the cases of HTTP, H1 to H31, through the whole gateway.
+//! - `commands`: init, schema, policy explain, help.
+#![allow(
+    missing_docs,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::print_stderr,
+    reason = "tests"
+)]
+#![allow(clippy::disallowed_methods, reason = "test threads need no names")]
+
+mod calls;
+mod commands;
+mod ends;
+mod eras;
+mod harness;
+
+mod net;
+mod service;
+mod wire;
