@@ -20,20 +20,20 @@ pub(super) fn check(text: &str) -> Result<(Range<usize>, bool), JsonFault> {
         return Err(JsonFault { defect: Defect::TooLong, offset: Keys::REACH });
     }
     let mut scanner = Scanner::new(text);
-    scanner.skip_blanks();
-    let start = scanner.at;
-    scanner.value()?;
-    let end = scanner.at;
-    scanner.skip_blanks();
-    match scanner.peek() {
-        Some(_) => Err(scanner.fault(Defect::TrailingBytes)),
-        None => Ok((start..end, scanner.lone_surrogate)),
+    let start = scanner.blanks_end(0);
+    let end = scanner.value(start)?;
+    let rest = scanner.blanks_end(end);
+    if rest < text.len() {
+        return Err(JsonFault { defect: Defect::TrailingBytes, offset: rest });
     }
+    Ok((start..end, scanner.lone_surrogate))
 }
 
+/// What the check knows of the text so far, but for the place where it is.
+///
+/// The place goes from step to step by value: kept here it would be memory, and half as fast.
 struct Scanner<'a> {
     bytes: &'a [u8],
-    at: usize,
     keys: Keys<'a>,
     /// What is open, from the outside in; the first `depth` count.
     levels: [Level; limits::NESTING],
@@ -52,14 +52,19 @@ enum Level {
 /// What the grammar wants next.
 enum Due {
     Value,
+    ValueOrEnd,
+    Key,
+    KeyOrEnd,
     Separator,
 }
+
+/// Where a step ended and what is wanted there.
+type Step = Result<(usize, Due), JsonFault>;
 
 impl<'a> Scanner<'a> {
     fn new(text: &'a str) -> Self {
         Self {
             bytes: text.as_bytes(),
-            at: 0,
             keys: Keys::new(text),
             levels: [Level::Array; limits::NESTING],
             depth: 0,
@@ -67,192 +72,154 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+    fn peek(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied()
     }
 
-    fn fault(&self, defect: Defect) -> JsonFault {
-        JsonFault { defect, offset: self.at }
+    /// The fault of a place where something else was due.
+    fn unexpected(&self, at: usize) -> JsonFault {
+        let defect = if at < self.bytes.len() { Defect::Syntax } else { Defect::Truncated };
+        JsonFault { defect, offset: at }
     }
 
-    /// What is wrong where something else was due.
-    fn unexpected(&self) -> JsonFault {
-        self.fault(if self.at < self.bytes.len() { Defect::Syntax } else { Defect::Truncated })
-    }
-
-    fn skip_blanks(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
-            self.at += 1;
+    fn blanks_end(&self, mut at: usize) -> usize {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek(at) {
+            at += 1;
         }
-    }
-
-    fn expect(&mut self, byte: u8) -> Result<(), JsonFault> {
-        self.skip_blanks();
-        if self.peek() != Some(byte) {
-            return Err(self.unexpected());
-        }
-        self.at += 1;
-        Ok(())
+        at
     }
 
     /// Reads one value and everything in it.
-    fn value(&mut self) -> Result<(), JsonFault> {
+    fn value(&mut self, mut at: usize) -> Result<usize, JsonFault> {
         let mut due = Due::Value;
         loop {
-            due = match due {
-                Due::Value => self.open_value()?,
-                Due::Separator => match self.innermost() {
-                    None => return Ok(()),
-                    Some(level) => self.separator(level)?,
-                },
+            at = self.blanks_end(at);
+            (at, due) = match (due, self.peek(at)) {
+                (Due::ValueOrEnd, Some(b']')) | (Due::KeyOrEnd, Some(b'}')) => self.close(at)?,
+                (Due::Value | Due::ValueOrEnd, Some(first)) => self.open_value(at, first)?,
+                (Due::Key | Due::KeyOrEnd, Some(b'"')) => self.key(at)?,
+                (Due::Separator, Some(separator)) => self.separator(at, separator)?,
+                _ => return Err(self.unexpected(at)),
             };
+            if self.depth == 0 {
+                return Ok(at);
+            }
         }
+    }
+
+    fn open_value(&mut self, at: usize, first: u8) -> Step {
+        let end = match first {
+            b'{' => return self.open(at, Level::Object(self.keys.len()), Due::KeyOrEnd),
+            b'[' => return self.open(at, Level::Array, Due::ValueOrEnd),
+            b'"' => self.string(at)?.0,
+            b'-' | b'0'..=b'9' => self.number(at)?,
+            b't' => self.word(at, b"true")?,
+            b'f' => self.word(at, b"false")?,
+            b'n' => self.word(at, b"null")?,
+            _ => return Err(self.unexpected(at)),
+        };
+        Ok((end, Due::Separator))
+    }
+
+    fn open(&mut self, at: usize, level: Level, due: Due) -> Step {
+        let Some(free) = self.levels.get_mut(self.depth) else {
+            return Err(JsonFault { defect: Defect::TooDeep, offset: at });
+        };
+        *free = level;
+        self.depth += 1;
+        Ok((at + 1, due))
     }
 
     fn innermost(&self) -> Option<Level> {
         self.levels.get(self.depth.checked_sub(1)?).copied()
     }
 
-    fn open_value(&mut self) -> Result<Due, JsonFault> {
-        self.skip_blanks();
-        match self.peek() {
-            Some(b'"') => self.string().map(|_| Due::Separator),
-            Some(b'{') => self.open(Level::Object(self.keys.len()), b'}'),
-            Some(b'[') => self.open(Level::Array, b']'),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word(b"true"),
-            Some(b'f') => self.word(b"false"),
-            Some(b'n') => self.word(b"null"),
-            _ => Err(self.unexpected()),
-        }
-    }
-
-    fn open(&mut self, level: Level, close: u8) -> Result<Due, JsonFault> {
-        let Some(free) = self.levels.get_mut(self.depth) else {
-            return Err(self.fault(Defect::TooDeep));
-        };
-        *free = level;
-        self.at += 1;
-        self.skip_blanks();
-        if self.peek() == Some(close) {
-            self.at += 1;
-            return Ok(Due::Separator);
-        }
-        self.depth += 1;
-        self.before_value(level)
-    }
-
-    /// Reads what stands before a value inside an array or object: nothing, or a key.
-    fn before_value(&mut self, level: Level) -> Result<Due, JsonFault> {
-        if let Level::Object(_) = level {
-            self.skip_blanks();
-            let start = self.at;
-            if self.peek() != Some(b'"') {
-                return Err(self.unexpected());
-            }
-            let escaped = self.string()?;
-            self.keys.push(start + 1..self.at - 1, escaped);
-            self.expect(b':')?;
-        }
-        Ok(Due::Value)
-    }
-
     /// Reads a comma, or the end of the innermost array or object.
-    fn separator(&mut self, level: Level) -> Result<Due, JsonFault> {
-        self.skip_blanks();
-        match (level, self.peek()) {
-            (_, Some(b',')) => {
-                self.at += 1;
-                self.before_value(level)
-            }
-            (Level::Array, Some(b']')) => Ok(self.close()),
-            (Level::Object(first_key), Some(b'}')) => {
-                if let Some(offset) = self.keys.close(first_key) {
-                    return Err(JsonFault { defect: Defect::DuplicateKey, offset });
-                }
-                Ok(self.close())
-            }
-            _ => Err(self.unexpected()),
+    fn separator(&mut self, at: usize, separator: u8) -> Step {
+        match (self.innermost(), separator) {
+            (Some(Level::Array), b',') => Ok((at + 1, Due::Value)),
+            (Some(Level::Object(_)), b',') => Ok((at + 1, Due::Key)),
+            (Some(Level::Array), b']') | (Some(Level::Object(_)), b'}') => self.close(at),
+            _ => Err(self.unexpected(at)),
         }
     }
 
-    fn close(&mut self) -> Due {
-        self.at += 1;
+    fn close(&mut self, at: usize) -> Step {
+        if let Some(Level::Object(first_key)) = self.innermost()
+            && let Some(offset) = self.keys.close(first_key)
+        {
+            return Err(JsonFault { defect: Defect::DuplicateKey, offset });
+        }
         self.depth -= 1;
-        Due::Separator
+        Ok((at + 1, Due::Separator))
+    }
+
+    /// Reads a key and its colon.
+    fn key(&mut self, at: usize) -> Step {
+        let (end, escaped) = self.string(at)?;
+        self.keys.push(at + 1..end - 1, escaped);
+        let colon = self.blanks_end(end);
+        match self.peek(colon) {
+            Some(b':') => Ok((colon + 1, Due::Value)),
+            _ => Err(self.unexpected(colon)),
+        }
     }
 
     /// Reads a string and says whether it has escapes.
-    fn string(&mut self) -> Result<bool, JsonFault> {
-        self.at += 1;
+    fn string(&mut self, at: usize) -> Result<(usize, bool), JsonFault> {
+        let mut at = step::plain_end(self.bytes, at + 1);
         let mut escaped = false;
-        loop {
-            self.at = step::plain_end(self.bytes, self.at);
-            match self.peek() {
-                Some(b'"') => break,
-                Some(b'\\') => self.escape()?,
-                Some(_) => return Err(self.fault(Defect::ControlCharacter)),
-                None => return Err(self.fault(Defect::Truncated)),
-            }
+        while self.peek(at) != Some(b'"') {
+            at = step::plain_end(self.bytes, self.escape(at)?);
             escaped = true;
         }
-        self.at += 1;
-        Ok(escaped)
+        Ok((at + 1, escaped))
     }
 
-    fn escape(&mut self) -> Result<(), JsonFault> {
-        match self.bytes.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
-            Some(b'u') => self.unit_escape()?,
-            _ => return Err(self.fault(Defect::Syntax)),
+    /// Reads an escape: whatever else stands in the way of a string's end is a fault.
+    fn escape(&mut self, at: usize) -> Result<usize, JsonFault> {
+        match (self.peek(at), self.peek(at + 1)) {
+            (Some(b'\\'), Some(b'u')) => self.unit_escape(at),
+            (Some(b'\\'), Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')) => {
+                Ok(at + 2)
+            }
+            (Some(..=0x1f), _) => Err(JsonFault { defect: Defect::ControlCharacter, offset: at }),
+            _ => Err(self.unexpected(at)),
         }
-        Ok(())
     }
 
-    fn unit_escape(&mut self) -> Result<(), JsonFault> {
-        let here = self.bytes.get(self.at..).unwrap_or_default();
-        let Some(first) = unit(here) else { return Err(self.fault(Defect::Syntax)) };
+    fn unit_escape(&mut self, at: usize) -> Result<usize, JsonFault> {
+        let here = self.bytes.get(at..).unwrap_or_default();
+        let Some(first) = unit(here) else { return Err(self.unexpected(at)) };
         let paired = is_high(first) && here.get(6..).and_then(unit).is_some_and(is_low);
         self.lone_surrogate |= !paired && (is_high(first) || is_low(first));
-        self.at += if paired { 12 } else { 6 };
-        Ok(())
+        Ok(at + if paired { 12 } else { 6 })
     }
 
-    fn number(&mut self) -> Result<Due, JsonFault> {
-        self.skip_byte(b"-");
-        if !self.skip_byte(b"0") {
-            self.digits()?;
+    fn number(&self, mut at: usize) -> Result<usize, JsonFault> {
+        at += usize::from(self.peek(at) == Some(b'-'));
+        at = if self.peek(at) == Some(b'0') { at + 1 } else { self.digits(at)? };
+        if self.peek(at) == Some(b'.') {
+            at = self.digits(at + 1)?;
         }
-        if self.skip_byte(b".") {
-            self.digits()?;
+        if let Some(b'e' | b'E') = self.peek(at) {
+            let signed = matches!(self.peek(at + 1), Some(b'+' | b'-'));
+            at = self.digits(at + 1 + usize::from(signed))?;
         }
-        if self.skip_byte(b"eE") {
-            self.skip_byte(b"+-");
-            self.digits()?;
-        }
-        Ok(Due::Separator)
+        Ok(at)
     }
 
-    fn skip_byte(&mut self, any_of: &[u8]) -> bool {
-        let found = self.peek().is_some_and(|byte| any_of.contains(&byte));
-        self.at += usize::from(found);
-        found
+    fn digits(&self, start: usize) -> Result<usize, JsonFault> {
+        let mut at = start;
+        while let Some(b'0'..=b'9') = self.peek(at) {
+            at += 1;
+        }
+        if at == start { Err(self.unexpected(at)) } else { Ok(at) }
     }
 
-    fn digits(&mut self) -> Result<(), JsonFault> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
-        if self.at == start { Err(self.unexpected()) } else { Ok(()) }
-    }
-
-    fn word(&mut self, word: &[u8]) -> Result<Due, JsonFault> {
-        if !self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
-            return Err(self.fault(Defect::Syntax));
-        }
-        self.at += word.len();
-        Ok(Due::Separator)
+    fn word(&self, at: usize, word: &[u8]) -> Result<usize, JsonFault> {
+        let here = self.bytes.get(at..).unwrap_or_default();
+        if here.starts_with(word) { Ok(at + word.len()) } else { Err(self.unexpected(at)) }
     }
 }
 

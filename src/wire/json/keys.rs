@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::{step, string};
 
 /// Up to this many keys without escapes are compared each with each.
-const FEW: usize = 16;
+const FEW: usize = 8;
 
 /// The keys of all open objects, those of the innermost last.
 pub(super) struct Keys<'a> {
@@ -22,25 +22,38 @@ pub(super) struct Keys<'a> {
 
 /// A key in eight bytes: a tag above, where its body begins below.
 ///
-/// The tag is the length and whether there are escapes, later the hash. Whole keys are sorted as one
-/// number, by tag and then by place.
+/// Equal keys have equal tags: [`ESCAPED`] or a [`sketch`], in large objects a hash. Whole keys are
+/// sorted as one number, by tag and then by place.
 type Key = u64;
+
+/// The tag of keys with escapes.
+const ESCAPED: u32 = u32::MAX;
+
+fn key(tag: u32, start: usize) -> Key {
+    u64::from(tag) << 32 | start as u64
+}
 
 fn start(key: Key) -> usize {
     (key & u64::from(u32::MAX)) as usize
 }
 
-fn tag(key: Key) -> u64 {
-    key >> 32
+fn tag(key: Key) -> u32 {
+    (key >> 32) as u32
 }
 
-fn has_escapes(key: Key) -> bool {
-    tag(key) & 1 == 1
+/// A cheap tag that differs for most keys of ordinary objects: length, first and last bytes.
+fn sketch(body: &[u8]) -> u32 {
+    let (first, last) = match (body.first_chunk(), body.last_chunk()) {
+        (Some(first), Some(last)) => (u32::from_le_bytes(*first), u32::from_le_bytes(*last)),
+        _ => (body.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)), 0),
+    };
+    let mixed = (body.len() as u32) << 24 ^ first ^ last.rotate_left(11);
+    mixed.min(ESCAPED - 1)
 }
 
 impl<'a> Keys<'a> {
     /// The longest text whose keys can be held, in bytes.
-    pub(super) const REACH: usize = (u32::MAX >> 1) as usize;
+    pub(super) const REACH: usize = u32::MAX as usize;
 
     pub(super) fn new(text: &'a str) -> Self {
         Self { text, open: Vec::new(), hashes: None, scratch: Vec::new() }
@@ -52,8 +65,9 @@ impl<'a> Keys<'a> {
 
     /// Takes a key of the innermost object, without its quotes.
     pub(super) fn push(&mut self, body: Range<usize>, escaped: bool) {
-        let tag = (body.len() as u64) << 1 | u64::from(escaped);
-        self.open.push(tag << 32 | body.start as u64);
+        let bytes = self.text.as_bytes().get(body.clone()).unwrap_or_default();
+        let tag = if escaped { ESCAPED } else { sketch(bytes) };
+        self.open.push(key(tag, body.start));
     }
 
     /// Drops the keys from `first` on: the object that holds them ends.
@@ -62,8 +76,8 @@ impl<'a> Keys<'a> {
     pub(super) fn close(&mut self, first: usize) -> Option<usize> {
         let repeated = match self.open.get(first..)? {
             [] | [_] => None,
-            few if few.len() <= FEW && !few.iter().any(|key| has_escapes(*key)) => {
-                first_repeated(few, |a, b| tag(a) == tag(b) && self.body(a) == self.body(b))
+            few if few.len() <= FEW && !few.iter().any(|key| tag(*key) == ESCAPED) => {
+                first_repeated(self.text, few)
             }
             _ => self.repeated_of_many(first),
         };
@@ -71,39 +85,41 @@ impl<'a> Keys<'a> {
         repeated.map(|body| body - 1)
     }
 
-    /// Sorts by hash, so that only keys with the same hash need be compared.
+    /// Sorts by hash, so that only keys with the same hash are compared.
+    ///
+    /// A hash table is slower: it touches more memory, in no order.
     fn repeated_of_many(&mut self, first: usize) -> Option<usize> {
         let Self { text, open, hashes, scratch } = self;
         let hashes = hashes.get_or_insert_default();
         let keys = open.get_mut(first..)?;
-        for key in &mut *keys {
+        for place in &mut *keys {
+            let (start, body) = (start(*place), body(text, start(*place)));
+            let escaped = tag(*place) == ESCAPED;
             let mut hasher = hashes.build_hasher();
-            hasher.write(string::meaning(body(text, *key), scratch));
-            *key = hasher.finish() >> 32 << 32 | start(*key) as u64;
+            hasher.write(if escaped { string::meaning(body, scratch) } else { body.as_bytes() });
+            *place = key(hasher.finish() as u32, start);
         }
         keys.sort_unstable();
-        let same = |a, b| string::same(body(text, a), body(text, b));
         let runs = keys.chunk_by(|a, b| tag(*a) == tag(*b)).filter(|run| run.len() > 1);
-        runs.filter_map(|run| first_repeated(run, same)).min()
-    }
-
-    fn body(&self, key: Key) -> &'a str {
-        body(self.text, key)
+        runs.filter_map(|run| first_repeated(text, run)).min()
     }
 }
 
-/// The body of a key, whatever its tag.
-fn body(text: &str, key: Key) -> &str {
-    let start = start(key);
+/// The body of the key that begins at `start`.
+fn body(text: &str, start: usize) -> &str {
     text.get(start..step::body_end(text.as_bytes(), start)).unwrap_or_default()
 }
 
-/// Where the first of `keys` begins that is the same as one before it.
-fn first_repeated(keys: &[Key], same: impl Fn(Key, Key) -> bool) -> Option<usize> {
-    let mut rest = keys.iter().enumerate();
-    let (_, key) =
-        rest.find(|(at, key)| keys.iter().take(*at).any(|before| same(*before, **key)))?;
-    Some(start(*key))
+/// Whether two keys with equal tags are the same; with different tags they are not.
+fn same(text: &str, a: Key, b: Key) -> bool {
+    tag(a) == tag(b) && string::same(body(text, start(a)), body(text, start(b)))
+}
+
+/// Where the first of `keys` begins that is the same as one before it, each compared with each.
+fn first_repeated(text: &str, keys: &[Key]) -> Option<usize> {
+    let is_repeated =
+        |(at, key): &(usize, Key)| keys.iter().take(*at).any(|a| same(text, *a, *key));
+    keys.iter().copied().enumerate().find(is_repeated).map(|(_, key)| start(key))
 }
 
 #[cfg(test)]
