@@ -6,6 +6,8 @@
 //! Invariant: a [`Json`] is a value of a text that [`Json::check`] accepted: nothing else makes one.
 
 mod check;
+#[cfg(test)]
+mod compare;
 mod fault;
 mod keys;
 mod step;
