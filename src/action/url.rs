@@ -23,7 +23,7 @@ pub struct Url {
 pub struct UrlFault(pub(super) &'static str);
 
 impl UrlFault {
-    /// The defect in words, "it has ..." or "it is ...".
+    /// The defect as a clause, "it has a fragment" for example.
     pub fn as_str(self) -> &'static str {
         self.0
     }
@@ -61,7 +61,7 @@ impl Url {
             text.push('?');
             text.push_str(query);
         }
-        let unsure = UrlFault("it is one that two parsers read differently");
+        let unsure = UrlFault("two parsers read it differently");
         let uri: http::Uri = text.parse().map_err(|_| unsure)?;
         let same = uri.scheme_str() == Some(origin.scheme.as_str())
             && uri.host() == Some(origin.host.as_str())
@@ -103,7 +103,7 @@ fn check_characters(text: &str) -> Result<(), UrlFault> {
 }
 
 fn split_scheme(text: &str) -> Result<(Scheme, &str), UrlFault> {
-    let no_scheme = UrlFault("it is not one that begins with http:// or https://");
+    let no_scheme = UrlFault("it does not begin with http:// or https://");
     let (scheme, rest) = text.split_once("://").ok_or(no_scheme)?;
     if scheme.eq_ignore_ascii_case("https") {
         Ok((Scheme::Https, rest))
@@ -170,8 +170,8 @@ fn check_escapes(text: &str, check: impl Fn(u8) -> Result<(), UrlFault>) -> Resu
 fn check_segments(path: &str) -> Result<(), UrlFault> {
     let mut segments = path.split('/').skip(1).peekable();
     while let Some(segment) = segments.next() {
-        let stem = segment.split(';').next().unwrap_or_default();
-        if stem.is_empty() && segments.peek().is_some() {
+        let plain = percent::decoded(segment);
+        if plain.split(';').next() == Some("") && segments.peek().is_some() {
             return Err(UrlFault("it has an empty path segment"));
         }
         if reading::is_dot_segment(segment) {
@@ -232,10 +232,10 @@ mod tests {
     #[test]
     fn an_ambiguous_url_is_refused_with_its_defect() {
         for (text, defect) in [
-            ("", "begins with http"),
-            ("//h.test/", "begins with http"),
-            ("ftp://h.test/", "begins with http"),
-            ("https:/h.test/", "begins with http"),
+            ("", "not begin with http"),
+            ("//h.test/", "not begin with http"),
+            ("ftp://h.test/", "not begin with http"),
+            ("https:/h.test/", "not begin with http"),
             (" https://h.test/", "a blank"),
             ("https:///x", "no host"),
             ("https://:443/", "no host"),
@@ -285,6 +285,7 @@ mod tests {
             ("https://h.test/a//b", "empty path segment"),
             ("https://h.test//", "empty path segment"),
             ("https://h.test/;a/b", "empty path segment"),
+            ("https://h.test/%3Ba/b", "empty path segment"),
             ("https://h.test/a%00", "control byte"),
             ("https://h.test/a%0d%0a", "control byte"),
             ("https://h.test/a%7F", "control byte"),

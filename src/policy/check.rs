@@ -234,10 +234,6 @@ fn check_limit(node: &Node<'_>, limit: &Limit, faults: &mut Faults) {
     let fits = node.value.as_u64().is_some_and(|value| (*min..=*max).contains(&value));
     if !fits {
         let what = format!("is no whole number from {min} to {max} ({})", unit.as_str());
-        faults.add(
-            &node.place,
-            what,
-            format!("{}: write a number within these bounds", limit.meaning),
-        );
+        faults.add(&node.place, what, format!("write one: {}", limit.meaning));
     }
 }

@@ -136,7 +136,7 @@ fn not_json(text: &str, fault: JsonFault) -> Vec<Fault> {
         Defect::Syntax => {
             ("is not JSON", "mend it there; JSON has no comments and no final commas")
         }
-        Defect::Truncated => ("ends too early", "close what is open"),
+        Defect::Truncated => ("ends too early", "complete it"),
         Defect::TrailingBytes => ("goes on after its end", "remove what follows"),
         Defect::ControlCharacter => {
             ("has a control character inside a string", "write \\n or \\t instead")

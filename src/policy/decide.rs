@@ -146,3 +146,8 @@ fn by_rules<'p>(target: &'p Arc<HttpTarget>, fits: &[Fit]) -> End<'p> {
 fn denied(reason: Reason, message: &str) -> Denied {
     Denied { reason, message: message.into() }
 }
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     let word = word.to_lowercase();
     known
         .into_iter()
-        .map(|candidate| (edits(&word, candidate), candidate))
+        .map(|candidate| (edits(&word, &candidate.to_lowercase()), candidate))
         .filter(|(edits, candidate)| edits * 3 <= candidate.len().max(3))
         .min_by_key(|(edits, _)| *edits)
         .map(|(_, candidate)| candidate)

@@ -49,9 +49,8 @@ pub(crate) fn check_rules(rules: &[(HttpRule, Place)], faults: &mut Faults) {
             };
             faults.add(place, format!("{what} {}", twin_place.last_step()), remedy);
         } else if let Some(stricter) = covering(rule, rules) {
-            let what =
-                format!("can never decide: {} always does, and is stricter", stricter.last_step());
-            faults.add(place, what, "remove it, or narrow the stricter one");
+            let what = format!("can never decide beside the stricter {}", stricter.join(" and "));
+            faults.add(place, what, "remove it, or narrow what is stricter");
         }
     }
 }
@@ -62,18 +61,21 @@ fn is_twin(one: &HttpRule, other: &HttpRule) -> bool {
         && one.query == other.query
 }
 
-/// A rule that decides wherever this one could: for each method there is one that is stricter, covers the
-/// path and asks nothing of the query. Twins are reported as such.
-fn covering<'r>(rule: &HttpRule, rules: &'r [(HttpRule, Place)]) -> Option<&'r Place> {
-    let mut coverings = rule.methods.iter().map(|method| {
-        rules.iter().find(|(other, _)| {
+/// The rules that decide wherever this one could: for each method one that is stricter, covers the path and
+/// asks nothing of the query. Twins are reported as such.
+fn covering<'r>(rule: &HttpRule, rules: &'r [(HttpRule, Place)]) -> Option<Vec<&'r str>> {
+    let mut coverings = Vec::new();
+    for method in &rule.methods {
+        let (_, place) = rules.iter().find(|(other, _)| {
             other.decision > rule.decision
                 && other.methods.contains(method)
                 && other.query.is_none()
                 && other.path.covers(&rule.path)
                 && !is_twin(rule, other)
-        })
-    });
-    let (_, first) = coverings.next()??;
-    coverings.all(|covering| covering.is_some()).then_some(first)
+        })?;
+        coverings.push(place.last_step());
+    }
+    coverings.sort_unstable();
+    coverings.dedup();
+    (!coverings.is_empty()).then_some(coverings)
 }

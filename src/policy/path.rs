@@ -171,7 +171,8 @@ fn without_empty(segments: &[String]) -> Option<Vec<String>> {
 fn without_suffix(segments: &[String]) -> Option<Vec<String>> {
     let (last, front) = segments.split_last()?;
     let (stem, _) = last.rsplit_once('.')?;
-    Some(front.iter().cloned().chain([stem.into()]).collect())
+    let stem = stem.trim_end_matches([' ', '.']).to_owned();
+    Some(front.iter().cloned().chain([stem]).collect())
 }
 
 /// Whether tokens fit a pattern. `Many` takes any number of tokens; `fits` judges the other two.
