@@ -19,8 +19,10 @@
 
 mod calls;
 mod commands;
+mod corpus;
 mod ends;
 mod eras;
+mod frames;
 mod harness;
 
 mod net;
