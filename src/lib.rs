@@ -1,7 +1,8 @@
 //! Keyward lets an AI agent act without holding a key.
 //!
 //! The layers, each of which imports only from itself and from those above it:
-//! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`]), [`wire`] (bytes to JSON-RPC),
+//! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
+//! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
 //! ([`trust`], [`home`], [`credential`], [`execute`]), wiring ([`gateway`]) and commands ([`cli`]).
 
@@ -13,6 +14,7 @@ pub mod credential;
 pub mod execute;
 pub mod gateway;
 pub mod home;
+pub mod large;
 pub mod limits;
 pub mod mcp;
 pub mod name;

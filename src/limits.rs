@@ -222,10 +222,10 @@ pub const CREDENTIAL_BYTES: usize = 16 * 1024;
 pub const GRACE: Duration = Duration::from_secs(5);
 /// How long a signal leaves for cutting what runs: well under the half second after which clients kill.
 pub const SIGNAL_GRACE: Duration = Duration::from_millis(200);
-/// Messages between the reader and the dispatcher.
-pub const INBOX: usize = 64;
-/// Lines between the dispatcher and the writer.
-pub const OUTBOX: usize = 1024;
+/// Batches of messages between the reader and the dispatcher; a batch is what one read of 64 KiB gave.
+pub const INBOX: usize = 4;
+/// Batches of lines between the dispatcher and the writer.
+pub const OUTBOX: usize = 256;
 /// Bytes between the dispatcher and the writer, beyond which no further message is taken.
 pub const OUTBOX_BYTES: usize = 1024 * 1024;
 /// Lines that wait for stderr; further ones are dropped and counted.

@@ -9,6 +9,7 @@ pub use super::origin::{Origin, Scheme};
 pub use super::url::Url;
 
 use super::quote::Quote;
+use crate::large;
 use crate::limits;
 use crate::state::Reason;
 
@@ -95,10 +96,11 @@ impl HttpAction {
             (Some(_), Some(_)) => {
                 return Err(arguments("`body` and `json` exclude each other.".into()));
             }
-            (Some(text), None) => Some(text.into_owned().into_bytes()),
+            (Some(Cow::Owned(text)), None) => Some(text.into_bytes()),
+            (Some(Cow::Borrowed(text)), None) => Some(large::copy(text.as_bytes())),
             (None, Some(json)) => {
                 say_json(&mut headers);
-                Some(json.as_bytes().to_vec())
+                Some(large::copy(json.as_bytes()))
             }
             (None, None) => None,
         };

@@ -129,7 +129,7 @@ mod tests {
     fn what_is_understood() {
         let usage = parsed("mcp --home /h --record=/r").unwrap();
         assert_eq!(usage.home, Some("/h".into()));
-        assert!(matches!(usage.command, Command::Mcp { record: Some(path) } if path == "/r"));
+        assert!(matches!(usage.command, Command::Mcp { record: Some(path) } if path == *"/r"));
         for (line, is_it) in [
             ("--home /h init", (|command| matches!(command, Command::Init)) as fn(Command) -> bool),
             ("schema", |command| matches!(command, Command::Schema)),

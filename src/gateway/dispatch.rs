@@ -11,6 +11,8 @@ use crossbeam_channel::{Receiver, never, select};
 use super::Ending;
 use super::inflight::{InFlight, Progress, Running};
 use super::kept::Kept;
+use super::linger;
+use super::names::Names;
 use super::outbox::Outbox;
 use super::reader::{Incoming, Permit};
 use super::show::{self, Room};
@@ -41,8 +43,11 @@ pub struct Dispatch {
     dialogue: Dialogue,
     calls: InFlight,
     kept: Kept,
+    names: Names,
     counters: Counters,
     phase: Phase,
+    /// Messages that have come and were not looked at.
+    taken: std::vec::IntoIter<Incoming>,
 }
 
 /// Whether messages are still taken.
@@ -59,7 +64,10 @@ enum Phase {
 
 /// What happens to a session.
 enum Event {
-    Incoming(Incoming),
+    /// Messages have come.
+    Incoming(Vec<Incoming>),
+    /// The next of those that have come.
+    Taken(Incoming),
     Done(Done),
     /// There may be room for answers again.
     Room,
@@ -98,15 +106,17 @@ impl Dispatch {
             dialogue: Dialogue::default(),
             calls: InFlight::default(),
             kept: Kept::default(),
+            names: Names::default(),
             counters: Counters::default(),
             phase: Phase::Open,
+            taken: Vec::new().into_iter(),
         }
     }
 
     /// Serves until the session has ended. Says how, and until when the writer may go on.
     pub fn run(
         mut self,
-        inbox: &Receiver<Incoming>,
+        inbox: &Receiver<Vec<Incoming>>,
         writer: &Writer,
         signals: &Receiver<()>,
     ) -> (Ending, Deadline) {
@@ -119,7 +129,8 @@ impl Dispatch {
                 return end;
             }
             match self.wait(inbox, writer, signals) {
-                Event::Incoming(incoming) => self.take(incoming),
+                Event::Incoming(batch) => self.taken = batch.into_iter(),
+                Event::Taken(incoming) => self.take(incoming),
                 Event::Done(done) => self.finish(done),
                 Event::Room => self.outbox.flush(),
                 Event::ClientGone => {
@@ -133,16 +144,34 @@ impl Dispatch {
     }
 
     /// The next event. What has already happened goes before what the client wants next.
-    fn wait(&self, inbox: &Receiver<Incoming>, writer: &Writer, signals: &Receiver<()>) -> Event {
+    fn wait(
+        &mut self,
+        inbox: &Receiver<Vec<Incoming>>,
+        writer: &Writer,
+        signals: &Receiver<()>,
+    ) -> Event {
         let takes_input = matches!(self.phase, Phase::Open) && self.outbox.has_room();
-        if let Ok(done) = self.workers.done().try_recv() {
-            return Event::Done(done);
+        if takes_input && signals.is_empty() && self.workers.done().is_empty() {
+            if let Some(incoming) = self.taken.next() {
+                return Event::Taken(incoming);
+            }
+            if let Ok(batch) = inbox.try_recv() {
+                return Event::Incoming(batch);
+            }
         }
-        if takes_input
-            && signals.is_empty()
-            && let Ok(incoming) = inbox.try_recv()
-        {
-            return Event::Incoming(incoming);
+        self.outbox.flush();
+        let soon = linger::look(|| {
+            if let Ok(done) = self.workers.done().try_recv() {
+                return Some(Event::Done(done));
+            }
+            if !signals.is_empty() {
+                return signals.try_recv().ok().map(|()| Event::Signal);
+            }
+            let batch = takes_input.then(|| inbox.try_recv().ok()).flatten();
+            batch.map(Event::Incoming)
+        });
+        if let Some(event) = soon {
+            return event;
         }
         let (no_input, no_client) = (never(), never());
         let inbox = if takes_input { inbox } else { &no_input };
@@ -155,7 +184,7 @@ impl Dispatch {
             recv(self.workers.done()) -> done => done.map_or(Event::Tick, Event::Done),
             recv(self.outbox.room()) -> _ => Event::Room,
             recv(client) -> _ => Event::ClientGone,
-            recv(inbox) -> incoming => Event::Incoming(incoming.unwrap_or(Incoming::End)),
+            recv(inbox) -> batch => Event::Incoming(batch.unwrap_or_else(|_| vec![Incoming::End])),
             default(self.until_tick()) => Event::Tick,
         }
     }
@@ -173,7 +202,7 @@ impl Dispatch {
     fn tick(&mut self) {
         self.kept.expire();
         for line in self.calls.due_progress() {
-            self.outbox.send(line);
+            self.outbox.send(&line);
         }
     }
 
@@ -239,7 +268,7 @@ impl Dispatch {
         };
         if fault.is_answered() {
             let omit = self.dialogue.omits_unknown_id();
-            self.outbox.send(answer::error(fault.id(), omit, code, fault.message()));
+            self.outbox.send(&answer::error(fault.id(), omit, code, fault.message()));
         }
         if fault.closes() {
             self.stop_taking(Ending::BrokenContract);
@@ -249,7 +278,7 @@ impl Dispatch {
     /// Ends the session on a message that is well-formed and must not be: answered without its id.
     fn break_off(&mut self, message: &str) {
         let omit = self.dialogue.omits_unknown_id();
-        self.outbox.send(answer::error(None, omit, Code::InvalidRequest, message));
+        self.outbox.send(&answer::error(None, omit, Code::InvalidRequest, message));
         self.stop_taking(Ending::BrokenContract);
     }
 
@@ -289,7 +318,7 @@ impl Dispatch {
             },
         };
         if let Some(line) = line {
-            self.outbox.send(line);
+            self.outbox.send(&line);
         }
     }
 
@@ -302,7 +331,7 @@ impl Dispatch {
             return Some(answer::error(Some(id), false, Code::InvalidParams, message));
         };
         let name = tool.name;
-        let asking = Asking { id, revision, call: new_call(), progress_token };
+        let asking = Asking { id, revision, call: self.names.next(), progress_token };
         let ended = match tool.input.check(arguments) {
             Err(faults) => Some((show::wrong_arguments(asking.call, &faults), State::Rejected)),
             Ok(arguments) if name == tools::RESULT_READ => {
@@ -399,7 +428,7 @@ impl Dispatch {
             self.kept.keep(call, body, budget);
         }
         if !running.withdrawn {
-            self.outbox.send(line);
+            self.outbox.send(&line);
         }
     }
 
@@ -421,21 +450,6 @@ impl Dispatch {
             }
         }
     }
-}
-
-/// Names a call by fresh random bytes.
-fn new_call() -> CallId {
-    let mut random = [0; 16];
-    let mut filled = 0;
-    while filled < random.len() {
-        match rustix::rand::getrandom(&mut random[filled..], rustix::rand::GetRandomFlags::empty())
-        {
-            Ok(count) => filled += count,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(fault) => panic!("the kernel gives no random bytes: {fault}"),
-        }
-    }
-    CallId::new(random)
 }
 
 /// Why a call ends without a worker.

@@ -1,4 +1,6 @@
 //! The way from the dispatcher to the writer: bounded, and never a reason to wait.
+//!
+//! Lines travel in batches: what is answered while further messages wait leaves together.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
+use super::linger;
 use crate::limits;
 use crate::mcp::answer::Line;
 
@@ -16,45 +19,54 @@ use crate::mcp::answer::Line;
 /// `limits.workers` of them.
 #[derive(Debug)]
 pub struct Outbox {
-    lines: Sender<Line>,
+    batches: Sender<Vec<u8>>,
     room: Receiver<()>,
     waiting_bytes: Arc<AtomicUsize>,
-    overflow: VecDeque<Line>,
+    /// Whole lines that were not handed on yet.
+    lines: Vec<u8>,
+    /// Batches for which there was no place.
+    overflow: VecDeque<Vec<u8>>,
     client_gone: bool,
 }
 
 /// The writer's end.
 #[derive(Debug)]
 pub struct Outgoing {
-    lines: Receiver<Line>,
+    batches: Receiver<Vec<u8>>,
     room: Sender<()>,
     waiting_bytes: Arc<AtomicUsize>,
 }
 
+/// From this size on a batch is handed on.
+const BATCH_BYTES: usize = 16 * 1024;
+
 /// Makes both ends.
 pub fn outbox() -> (Outbox, Outgoing) {
-    let (lines, outgoing) = bounded(limits::OUTBOX);
+    let (batches, outgoing) = bounded(limits::OUTBOX);
     let (room, roomy) = bounded(1);
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
     let outbox = Outbox {
-        lines,
+        batches,
         room: roomy,
         waiting_bytes: Arc::clone(&waiting_bytes),
+        lines: Vec::new(),
         overflow: VecDeque::new(),
         client_gone: false,
     };
-    (outbox, Outgoing { lines: outgoing, room, waiting_bytes })
+    (outbox, Outgoing { batches: outgoing, room, waiting_bytes })
 }
 
 impl Outbox {
-    /// Sends a line, or keeps it until there is room. Without a client it goes nowhere.
-    pub fn send(&mut self, line: Line) {
+    /// Takes a line; it leaves with the next [`Outbox::flush`]. Without a client it goes nowhere.
+    pub fn send(&mut self, line: &Line) {
         if self.client_gone {
             return;
         }
         self.waiting_bytes.fetch_add(line.as_bytes().len(), Ordering::SeqCst);
-        self.overflow.push_back(line);
-        self.flush();
+        self.lines.extend_from_slice(line.as_bytes());
+        if self.lines.len() >= BATCH_BYTES {
+            self.flush();
+        }
     }
 
     /// Whether a further message of the client may be taken.
@@ -67,13 +79,16 @@ impl Outbox {
         &self.room
     }
 
-    /// Hands on what had to be kept.
+    /// Hands on what there is, and keeps that for which there is no place.
     pub fn flush(&mut self) {
-        while let Some(line) = self.overflow.pop_front() {
-            match self.lines.try_send(line) {
+        if !self.lines.is_empty() {
+            self.overflow.push_back(std::mem::take(&mut self.lines));
+        }
+        while let Some(batch) = self.overflow.pop_front() {
+            match self.batches.try_send(batch) {
                 Ok(()) => {}
-                Err(TrySendError::Full(line)) => {
-                    self.overflow.push_front(line);
+                Err(TrySendError::Full(batch)) => {
+                    self.overflow.push_front(batch);
                     return;
                 }
                 Err(TrySendError::Disconnected(_)) => self.close(),
@@ -84,6 +99,7 @@ impl Outbox {
     /// The client is gone: nothing more is sent.
     pub fn close(&mut self) {
         self.client_gone = true;
+        self.lines.clear();
         self.overflow.clear();
     }
 
@@ -94,21 +110,14 @@ impl Outbox {
 
     /// Whether every line was handed to the writer.
     pub fn is_flushed(&self) -> bool {
-        self.overflow.is_empty()
+        self.lines.is_empty() && self.overflow.is_empty()
     }
 }
 
 impl Outgoing {
-    /// Waits for lines and appends them to a batch of about the given size; false once the
-    /// dispatcher is gone and all is taken.
-    pub fn take(&self, batch: &mut Vec<u8>, batch_bytes: usize) -> bool {
-        let Ok(first) = self.lines.recv() else { return false };
-        batch.extend_from_slice(first.as_bytes());
-        while batch.len() < batch_bytes {
-            let Ok(next) = self.lines.try_recv() else { break };
-            batch.extend_from_slice(next.as_bytes());
-        }
-        true
+    /// Waits for a batch; `None` once the dispatcher is gone and all is taken.
+    pub fn take(&self) -> Option<Vec<u8>> {
+        linger::recv(&self.batches).ok()
     }
 
     /// Says that so many bytes have left.

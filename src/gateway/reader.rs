@@ -33,8 +33,8 @@ pub struct Permit {
 
 /// The reader's thread, and what comes from it.
 pub struct Reader {
-    /// Messages in the order in which they came.
-    pub inbox: Receiver<Incoming>,
+    /// Messages in the order in which they came, those of one read together.
+    pub inbox: Receiver<Vec<Incoming>>,
     stop: OwnedFd,
     thread: JoinHandle<()>,
 }
@@ -70,7 +70,7 @@ impl Reader {
 struct Input {
     stdin: File,
     stopped: OwnedFd,
-    inbox: Sender<Incoming>,
+    inbox: Sender<Vec<Incoming>>,
     /// Disconnects when the last large message was dealt with.
     large: Option<Receiver<()>>,
 }
@@ -93,27 +93,45 @@ impl Input {
                 break;
             }
             let mut rest = &chunk[..count];
+            let mut batch = Vec::new();
             while let Some(frame) = splitter.take(&mut rest) {
-                self.pass(frame.map_err(Fault::from))?;
+                let closes = self.read_frame(frame.map_err(Fault::from), &mut batch)?;
+                if closes {
+                    return self.send(batch);
+                }
+            }
+            if !batch.is_empty() {
+                self.send(batch)?;
             }
         }
         match splitter.finish() {
-            Ok(()) => self.send(Incoming::End),
-            Err(fault) => self.send(Incoming::Fault(fault.into())),
+            Ok(()) => self.send(vec![Incoming::End]),
+            Err(fault) => self.send(vec![Incoming::Fault(fault.into())]),
         }
     }
 
-    fn pass(&mut self, frame: Result<Frame, Fault>) -> Result<(), Over> {
+    /// Reads one frame into the batch; whether the session closes with it.
+    fn read_frame(
+        &mut self,
+        frame: Result<Frame, Fault>,
+        batch: &mut Vec<Incoming>,
+    ) -> Result<bool, Over> {
         let large = frame.as_ref().is_ok_and(|frame| frame.as_str().len() >= LARGE_BYTES);
         match frame.and_then(rpc::parse) {
+            Ok(message) if large => {
+                // What came before it must not wait for it.
+                self.send(std::mem::take(batch))?;
+                batch.push(Incoming::Message(message, self.permit()));
+                Ok(false)
+            }
             Ok(message) => {
-                let permit = if large { self.permit() } else { Permit { _large: None } };
-                self.send(Incoming::Message(message, permit))
+                batch.push(Incoming::Message(message, Permit { _large: None }));
+                Ok(false)
             }
             Err(fault) => {
                 let closes = fault.closes();
-                self.send(Incoming::Fault(fault))?;
-                if closes { Err(Over) } else { Ok(()) }
+                batch.push(Incoming::Fault(fault));
+                Ok(closes)
             }
         }
     }
@@ -129,8 +147,8 @@ impl Input {
         Permit { _large: Some(held) }
     }
 
-    fn send(&self, incoming: Incoming) -> Result<(), Over> {
-        self.inbox.send(incoming).map_err(|_| Over)
+    fn send(&self, batch: Vec<Incoming>) -> Result<(), Over> {
+        self.inbox.send(batch).map_err(|_| Over)
     }
 
     /// Reads what is there; a stdin that cannot be read has ended.

@@ -377,7 +377,11 @@ mod tests {
                 http: Some(response),
             };
             let (result, rest) = observation(CallId::new([1; 16]), seen, Room::new(&limits, None));
-            assert!(result.line_bytes() + ENVELOPE_BYTES <= limits::LINE_BYTES);
+            let id = crate::wire::rpc::Id::Text("x".repeat(40));
+            let revision = crate::mcp::revision::Revision::MODERN;
+            let line = crate::mcp::answer::tool_result(&id, revision, &result);
+            assert!(line.json_bytes() <= limits::LINE_BYTES, "{}", line.json_bytes());
+            assert!(line.json_bytes() > 20 * 1024, "{}", line.json_bytes());
             assert!(rest.is_some());
             assert!(
                 result.structured.contains("next_offset") && result.text.contains("result_read")

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::linger;
 use super::show::{self, Body, Room};
 use crate::execute::cut::Cut;
 use crate::execute::rate::Rate;
@@ -124,7 +125,7 @@ impl Workers {
 }
 
 fn work(hands: &Hands) {
-    while let Ok(task) = hands.tasks.recv() {
+    while let Ok(task) = linger::recv(&hands.tasks) {
         if hands.done.send(finish(hands, task)).is_err() {
             return;
         }

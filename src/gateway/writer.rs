@@ -17,9 +17,6 @@ pub struct Writer {
     pub ended: Receiver<()>,
 }
 
-/// How much is written at once.
-const BATCH_BYTES: usize = 64 * 1024;
-
 /// Starts writing.
 ///
 /// # Errors
@@ -44,15 +41,12 @@ impl Writer {
 }
 
 fn write_all(mut stdout: File, outgoing: &Outgoing, alive: Sender<()>) {
-    let mut batch = Vec::with_capacity(BATCH_BYTES);
-    while outgoing.take(&mut batch, BATCH_BYTES) {
-        if stdout.write_all(&batch).is_err() {
+    while let Some(lines) = outgoing.take() {
+        if stdout.write_all(&lines).is_err() {
             log::info!("client closed stdout");
             break;
         }
-        outgoing.left(batch.len());
-        batch.clear();
-        batch.shrink_to(2 * BATCH_BYTES);
+        outgoing.left(lines.len());
     }
     drop(alive);
 }

@@ -90,20 +90,48 @@ pub enum Said {
 
 const METHODS: [&str; 5] = ["initialize", "server/discover", "ping", "tools/list", "tools/call"];
 
+/// The members of a request's parameters that mean something to some method, read in one pass:
+/// looking a member up means to walk over all that stand before it.
+#[derive(Default)]
+struct Params<'a> {
+    meta: Option<Json<'a>>,
+    protocol_version: Option<Json<'a>>,
+    cursor: Option<Json<'a>>,
+    name: Option<Json<'a>>,
+    arguments: Option<Json<'a>>,
+}
+
+impl<'a> Params<'a> {
+    fn read(params: Option<Json<'a>>) -> Self {
+        let mut read = Self::default();
+        for (name, value) in params.into_iter().flat_map(Json::members) {
+            match &*name {
+                "_meta" => read.meta = Some(value),
+                "protocolVersion" => read.protocol_version = Some(value),
+                "cursor" => read.cursor = Some(value),
+                "name" => read.name = Some(value),
+                "arguments" => read.arguments = Some(value),
+                _ => {}
+            }
+        }
+        read
+    }
+}
+
 /// Reads what a request asks for.
 ///
 /// # Errors
 /// [`Fault`]; the session stays open.
 pub fn read<'a>(request: &'a Request, dialogue: &mut Dialogue) -> Result<Asked<'a>, Fault> {
-    let params = request.params();
+    let params = Params::read(request.params());
     let method = request.method.as_str();
     if method == "initialize" {
-        return initialize(params, dialogue);
+        return initialize(&params, dialogue);
     }
-    let meta = meta(params)?;
-    let revision = if method == "server/discover" || meta.is_some_and(is_modern) {
+    let meta = Meta::read(params.meta)?;
+    let revision = if method == "server/discover" || meta.is_modern() {
         dialogue.spoke(Revision::MODERN);
-        modern(meta)?
+        meta.modern()?
     } else {
         match dialogue.handshake {
             Some(revision) => revision,
@@ -117,16 +145,16 @@ pub fn read<'a>(request: &'a Request, dialogue: &mut Dialogue) -> Result<Asked<'
     let what = match method {
         "server/discover" => What::Discover,
         "ping" => What::Ping,
-        "tools/list" => list_tools(params)?,
-        "tools/call" => What::CallTool(tool_call(params, meta)?),
+        "tools/list" => list_tools(&params)?,
+        "tools/call" => What::CallTool(tool_call(&params, &meta)?),
         _ => return Err(Fault::UnknownMethod),
     };
     Ok(Asked { revision, what })
 }
 
-fn initialize<'a>(params: Option<Json<'a>>, dialogue: &mut Dialogue) -> Result<Asked<'a>, Fault> {
-    let asked = params.and_then(|params| params.member("protocolVersion"));
-    let revision = asked
+fn initialize<'a>(params: &Params<'a>, dialogue: &mut Dialogue) -> Result<Asked<'a>, Fault> {
+    let revision = params
+        .protocol_version
         .and_then(Json::as_str)
         .and_then(|asked| Revision::negotiate(&asked))
         .ok_or(Fault::Params("protocolVersion must be a string that names a revision."))?;
@@ -135,54 +163,71 @@ fn initialize<'a>(params: Option<Json<'a>>, dialogue: &mut Dialogue) -> Result<A
     Ok(Asked { revision, what: What::Initialize })
 }
 
-fn meta(params: Option<Json<'_>>) -> Result<Option<Json<'_>>, Fault> {
-    match params.and_then(|params| params.member("_meta")) {
-        Some(meta) if meta.kind() != Kind::Object => Err(Fault::Params("_meta must be an object.")),
-        meta => Ok(meta),
+/// What travels with a request beside its parameters.
+#[derive(Default)]
+struct Meta<'a> {
+    version: Option<Json<'a>>,
+    capabilities: Option<Json<'a>>,
+    client: Option<Json<'a>>,
+    progress_token: Option<Json<'a>>,
+}
+
+impl<'a> Meta<'a> {
+    fn read(meta: Option<Json<'a>>) -> Result<Self, Fault> {
+        if meta.is_some_and(|meta| meta.kind() != Kind::Object) {
+            return Err(Fault::Params("_meta must be an object."));
+        }
+        let mut read = Self::default();
+        for (name, value) in meta.into_iter().flat_map(Json::members) {
+            match &*name {
+                META_VERSION => read.version = Some(value),
+                META_CAPABILITIES => read.capabilities = Some(value),
+                META_CLIENT => read.client = Some(value),
+                "progressToken" => read.progress_token = Some(value),
+                _ => {}
+            }
+        }
+        Ok(read)
     }
-}
 
-fn is_modern(meta: Json<'_>) -> bool {
-    meta.members().any(|(name, _)| matches!(&*name, META_VERSION | META_CAPABILITIES | META_CLIENT))
-}
+    fn is_modern(&self) -> bool {
+        self.version.is_some() || self.capabilities.is_some() || self.client.is_some()
+    }
 
-fn modern(meta: Option<Json<'_>>) -> Result<Revision, Fault> {
-    let member = |name| meta.and_then(|meta| meta.member(name));
-    let requested = member(META_VERSION)
-        .and_then(Json::as_str)
-        .ok_or(Fault::Params("_meta needs io.modelcontextprotocol/protocolVersion, a string."))?;
-    match member(META_CAPABILITIES) {
-        Some(capabilities) if capabilities.kind() == Kind::Object => {}
-        _ => {
+    fn modern(&self) -> Result<Revision, Fault> {
+        let requested = self.version.and_then(Json::as_str).ok_or(Fault::Params(
+            "_meta needs io.modelcontextprotocol/protocolVersion, a string.",
+        ))?;
+        if self.capabilities.is_none_or(|capabilities| capabilities.kind() != Kind::Object) {
             return Err(Fault::Params(
                 "_meta needs io.modelcontextprotocol/clientCapabilities, an object.",
             ));
         }
+        if requested != Revision::MODERN.as_str() {
+            return Err(Fault::UnsupportedVersion { requested: requested.into_owned() });
+        }
+        Ok(Revision::MODERN)
     }
-    if requested != Revision::MODERN.as_str() {
-        return Err(Fault::UnsupportedVersion { requested: requested.into_owned() });
-    }
-    Ok(Revision::MODERN)
 }
 
 /// The catalogue has one page, so no cursor was ever given out.
-fn list_tools(params: Option<Json<'_>>) -> Result<What<'_>, Fault> {
-    match params.and_then(|params| params.member("cursor")) {
+fn list_tools<'a>(params: &Params<'a>) -> Result<What<'a>, Fault> {
+    match params.cursor {
         None => Ok(What::ListTools),
         Some(_) => Err(Fault::Params("The cursor is not known: the list has one page.")),
     }
 }
 
-fn tool_call<'a>(params: Option<Json<'a>>, meta: Option<Json<'a>>) -> Result<ToolCall<'a>, Fault> {
-    let member = |name| params.and_then(|params| params.member(name));
-    let name = member("name")
+fn tool_call<'a>(params: &Params<'a>, meta: &Meta<'a>) -> Result<ToolCall<'a>, Fault> {
+    let name = params
+        .name
         .and_then(Json::as_str)
         .ok_or(Fault::Params("name must be a string: the tool's name."))?;
-    let arguments = member("arguments");
+    let arguments = params.arguments;
     if arguments.is_some_and(|arguments| arguments.kind() != Kind::Object) {
         return Err(Fault::Params("arguments must be an object, or be left out."));
     }
-    let progress_token = match meta.and_then(|meta| meta.member("progressToken")) {
+    let progress_token = match meta.progress_token {
         None => None,
         Some(token) => Some(
             Id::parse(token)

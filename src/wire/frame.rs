@@ -8,6 +8,8 @@ use std::{fmt, mem};
 
 use memchr::memchr;
 
+use crate::large;
+
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// One line as it came, without its line feed: UTF-8, not blank, no NUL, no byte order mark first.
@@ -108,12 +110,12 @@ impl Splitter {
         Some(verdict)
     }
 
-    /// Grows by doubling, but never past the limit.
+    /// Grows by doubling, but never past the limit; a large one goes back to the system afterwards.
     fn keep(&mut self, piece: &[u8]) {
         let len = self.line.len() + piece.len();
         if len > self.line.capacity() {
-            let capacity = len.max(self.line.capacity().saturating_mul(2)).min(self.max_bytes);
-            self.line.reserve_exact(capacity - self.line.len());
+            let doubled = len.max(self.line.capacity().saturating_mul(2)).min(self.max_bytes);
+            self.line.reserve_exact(large::capacity(doubled) - self.line.len());
         }
         self.line.extend_from_slice(piece);
     }

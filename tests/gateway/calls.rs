@@ -33,7 +33,7 @@ fn an_allowed_call_carries_the_credential_and_does_not_show_it() {
     assert!(call.starts_with("c_") && call.len() == 34);
     let requests = service.requests();
     assert_eq!(requests[0].header("authorization"), Some(&*format!("Bearer {CANARY}")));
-    assert_eq!(requests[0].path, "/repos/a?x=1");
+    assert_eq!((&*requests[0].method, &*requests[0].path), ("GET", "/repos/a?x=1"));
     gateway.end();
 }
 

@@ -154,7 +154,7 @@ fn serve(
             return;
         }
         if then == Then::Hang {
-            reader.read(&mut [0]).ok();
+            reader.read_exact(&mut [0]).ok();
             return;
         }
     }

@@ -7,6 +7,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
 
 use super::{step, string};
+use crate::large;
 
 /// Up to this many keys without escapes are compared each with each.
 const FEW: usize = 8;
@@ -67,6 +68,10 @@ impl<'a> Keys<'a> {
     pub(super) fn push(&mut self, body: Range<usize>, escaped: bool) {
         let bytes = self.text.as_bytes().get(body.clone()).unwrap_or_default();
         let tag = if escaped { ESCAPED } else { sketch(bytes) };
+        if self.open.len() == self.open.capacity() {
+            let doubled = size_of::<Key>() * 2 * self.open.len().max(FEW);
+            self.open.reserve_exact(large::capacity(doubled) / size_of::<Key>() - self.open.len());
+        }
         self.open.push(key(tag, body.start));
     }
 

@@ -8,6 +8,8 @@ use std::fmt;
 
 use memchr::memchr;
 
+use crate::large;
+
 /// A stretch of a string's body.
 enum Piece<'a> {
     Plain(&'a str),
@@ -87,7 +89,7 @@ pub(super) fn unescape(body: &str) -> Cow<'_, str> {
     if memchr(b'\\', body.as_bytes()).is_none() {
         return Cow::Borrowed(body);
     }
-    let mut text = String::with_capacity(body.len());
+    let mut text = String::with_capacity(large::capacity(body.len()));
     for piece in Pieces(body) {
         match piece {
             Piece::Plain(plain) => text.push_str(plain),
