@@ -15,25 +15,6 @@ use crate::state::Reason;
 
 /// An action that was allowed. Owning it is the permission to run it, once.
 ///
-/// ```compile_fail
-/// // Its fields are private: nobody else makes one.
-/// fn forge(action: keyward::action::Action, grant: keyward::authorize::Grant) -> keyward::authorize::Authorized {
-///     keyward::authorize::Authorized { action, grant }
-/// }
-/// ```
-///
-/// ```compile_fail
-/// fn twice(one: &keyward::authorize::Authorized) -> keyward::authorize::Authorized {
-///     one.clone()
-/// }
-/// ```
-///
-/// ```compile_fail
-/// fn read(text: &str) -> keyward::authorize::Authorized {
-///     serde_json::from_str(text).unwrap()
-/// }
-/// ```
-///
 /// The one way to it:
 ///
 /// ```
@@ -44,6 +25,68 @@ use crate::state::Reason;
 ///         Verdict::Ask(_) | Verdict::Denied(_) => None,
 ///     }
 /// }
+/// ```
+///
+/// Nobody else makes one, not even of an action and a grant. They can be looked at:
+///
+/// ```
+/// use keyward::authorize::{Authorized, Grant};
+/// fn look(authorized: &Authorized) -> (&keyward::action::Action, &Grant) {
+///     (authorized.action(), authorized.grant())
+/// }
+/// ```
+///
+/// but not put together (E0451: private fields):
+///
+/// ```compile_fail,E0451
+/// use keyward::authorize::{Authorized, Grant};
+/// fn forge(action: keyward::action::Action, grant: Grant) -> Authorized {
+///     Authorized { action, grant }
+/// }
+/// ```
+///
+/// nor taken apart to put another action in (E0616):
+///
+/// ```compile_fail,E0616
+/// fn swap(authorized: &mut keyward::authorize::Authorized, action: keyward::action::Action) {
+///     authorized.action = action;
+/// }
+/// ```
+///
+/// It can be handed on, and what was handed on is gone (E0382):
+///
+/// ```
+/// fn once(one: keyward::authorize::Authorized) -> [keyward::authorize::Authorized; 1] {
+///     [one]
+/// }
+/// ```
+///
+/// ```compile_fail,E0382
+/// fn twice(one: keyward::authorize::Authorized) -> [keyward::authorize::Authorized; 2] {
+///     [one, one]
+/// }
+/// ```
+///
+/// It crosses threads, but there is no copy, no default, and nothing reads one from bytes (E0277):
+///
+/// ```
+/// fn is<T: Send>() {}
+/// is::<keyward::authorize::Authorized>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn is<T: Clone>() {}
+/// is::<keyward::authorize::Authorized>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn is<T: Default>() {}
+/// is::<keyward::authorize::Authorized>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn is<T: serde::de::DeserializeOwned>() {}
+/// is::<keyward::authorize::Authorized>();
 /// ```
 #[must_use]
 #[derive(Debug)]
@@ -66,10 +109,29 @@ impl Authorized {
 
 /// The terms of a permission: the target as it stood when the action was judged, and the rule.
 ///
-/// ```compile_fail
-/// fn forge() -> keyward::authorize::Grant {
-///     keyward::authorize::Grant { ..Default::default() }
+/// It is read, and never made (E0451), copied or made up (E0277) elsewhere:
+///
+/// ```
+/// fn rule(grant: &keyward::authorize::Grant) -> (usize, &str) {
+///     (grant.rule(), grant.policy_digest())
 /// }
+/// ```
+///
+/// ```compile_fail,E0451
+/// use keyward::authorize::Grant;
+/// fn forge(target: std::sync::Arc<keyward::policy::config::HttpTarget>) -> Grant {
+///     Grant { target, rule: 0, policy_digest: String::new() }
+/// }
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn is<T: Clone>() {}
+/// is::<keyward::authorize::Grant>();
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn is<T: Default>() {}
+/// is::<keyward::authorize::Grant>();
 /// ```
 #[derive(Debug)]
 pub struct Grant {
@@ -109,9 +171,28 @@ pub enum Verdict {
 
 /// An action that waits for a person. It carries the digest of what is asked.
 ///
-/// ```compile_fail
+/// It becomes a permission by a decision on that digest:
+///
+/// ```
+/// use keyward::authorize::{Authorized, Decision, Pending};
+/// fn answer(pending: Pending, decision: Decision) -> Option<Authorized> {
+///     pending.decide(decision).ok()
+/// }
+/// ```
+///
+/// in no other way (E0616), and once (E0382):
+///
+/// ```compile_fail,E0616
 /// fn skip(pending: keyward::authorize::Pending) -> keyward::authorize::Authorized {
 ///     pending.authorized
+/// }
+/// ```
+///
+/// ```compile_fail,E0382
+/// use keyward::authorize::{Decision, Pending};
+/// fn again(pending: Pending, decision: Decision) {
+///     pending.decide(decision).ok();
+///     pending.decide(decision).ok();
 /// }
 /// ```
 #[must_use]
@@ -121,7 +202,7 @@ pub struct Pending {
     digest: Digest,
 }
 
-/// SHA-256 over all that would run.
+/// SHA-256 over all that would run, each part under its label and with its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest([u8; 32]);
 
@@ -164,14 +245,18 @@ impl Pending {
     /// # Errors
     /// [`Denied`] where the answer is no, or was given to another question.
     pub fn decide(self, decision: Decision) -> Result<Authorized, Denied> {
-        let said_yes = match decision.answer {
-            Answer::Approve => decision.digest == self.digest,
-            Answer::Refuse => false,
-        };
-        if said_yes {
-            Ok(self.authorized)
-        } else {
-            Err(Denied { reason: Reason::Person, message: "A person refused this action.".into() })
+        if decision.digest != self.digest {
+            return Err(Denied {
+                reason: Reason::CardVoid,
+                message: "The answer was given to another question.".into(),
+            });
+        }
+        match decision.answer {
+            Answer::Approve => Ok(self.authorized),
+            Answer::Refuse => Err(Denied {
+                reason: Reason::Person,
+                message: "A person refused this action.".into(),
+            }),
         }
     }
 }
@@ -197,6 +282,7 @@ fn mint(policy: &Policy, action: Action, target: Arc<HttpTarget>, rule: usize) -
 /// Labels and measures each part, so that no two actions share an encoding.
 fn digest(authorized: &Authorized) -> Digest {
     let Authorized { action, grant } = authorized;
+    let Grant { target, rule, policy_digest } = grant;
     let mut hash = Sha256::new();
     let mut part = |label: &str, bytes: &[u8]| {
         for piece in [label.as_bytes(), bytes] {
@@ -205,9 +291,9 @@ fn digest(authorized: &Authorized) -> Digest {
         }
     };
     part("keyward", b"action 1");
-    part("configuration", grant.policy_digest.as_bytes());
-    part("target", grant.target.name.as_str().as_bytes());
-    part("rule", &(grant.rule as u64).to_be_bytes());
+    part("configuration", policy_digest.as_bytes());
+    target.encode(&mut part);
+    part("rule", &(*rule as u64).to_be_bytes());
     match action {
         Action::Http(http) => http.encode(&mut part),
     }

@@ -83,6 +83,8 @@ pub enum Reason {
     Rate,
     /// What is about to happen could not be written down, so it does not happen.
     RecordUnavailable,
+    /// The question was withdrawn, or the answer belongs to another one.
+    CardVoid,
     /// The configuration has faults; nothing acts while it does.
     ConfigFaulty,
     /// The URL lies below no target.
@@ -107,13 +109,14 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Policy,
         Self::Person,
         Self::NoApprover,
         Self::Busy,
         Self::Rate,
         Self::RecordUnavailable,
+        Self::CardVoid,
         Self::ConfigFaulty,
         Self::NoTarget,
         Self::AmbiguousUrl,
@@ -135,6 +138,7 @@ impl Reason {
             Self::Busy => "busy",
             Self::Rate => "rate",
             Self::RecordUnavailable => "record_unavailable",
+            Self::CardVoid => "card_void",
             Self::ConfigFaulty => "config_faulty",
             Self::NoTarget => "no_target",
             Self::AmbiguousUrl => "ambiguous_url",

@@ -1,5 +1,5 @@
 //! Configurations: those in `fixtures/policy/ok` load, those in `bad` have exactly the faults that
-//! stand beside them.
+//! stand beside them. Questions to a person are bound to all that would run.
 
 #![expect(
     clippy::unwrap_used,
@@ -9,8 +9,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use keyward::action::Action;
+use keyward::action::http::{HttpAction, HttpRequest};
+use keyward::authorize::{Answer, Decision, Digest, Verdict, judge};
 use keyward::policy::config;
 use keyward::policy::schema::schema;
+use keyward::state::Reason;
 use serde_json::Value;
 
 fn fixtures(folder: &str) -> Vec<PathBuf> {
@@ -133,4 +137,100 @@ fn fits(value: &Value, schema: &Value) -> bool {
         }),
         other => panic!("unknown keyword {other}"),
     })
+}
+
+/// The digest of the question that a request to this target raises.
+fn digest_of(target: &str, credentials: &str, request: HttpRequest<'_>) -> Digest {
+    let text = format!(
+        r#"{{ "version": 1, "http": {{ "a": {{ {target},
+            "rules": [{{ "decision": "ask", "methods": ["*"], "path": "/**" }}] }} }},
+            "credentials": {{ {credentials} }} }}"#
+    );
+    let policy = config::parse(&text).unwrap();
+    let action = Action::Http(HttpAction::parse(request).unwrap());
+    match judge(&policy, action) {
+        Verdict::Ask(pending) => pending.digest(),
+        other => panic!("{other:?}"),
+    }
+}
+
+const BASE: &str = r#""base_url": "https://h.test/""#;
+
+fn request() -> HttpRequest<'static> {
+    HttpRequest {
+        method: "POST".into(),
+        url: "https://h.test/x".into(),
+        headers: vec![("Accept".into(), "a".into()), ("If-Match".into(), "b".into())],
+        body: Some("ab".into()),
+        json: None,
+        timeout_seconds: None,
+        max_bytes: None,
+    }
+}
+
+#[test]
+fn a_question_is_bound_to_all_that_would_run() {
+    let header = |name: &'static str, value: &'static str| (name.into(), value.into());
+    let requests = [
+        request(),
+        HttpRequest { method: "PUT".into(), ..request() },
+        HttpRequest { url: "https://h.test/y".into(), ..request() },
+        HttpRequest { url: "https://h.test/x?".into(), ..request() },
+        HttpRequest { headers: vec![], ..request() },
+        HttpRequest { headers: vec![header("Accept", "a")], ..request() },
+        HttpRequest {
+            headers: vec![header("Accept", "aif-match"), header("If-Range", "b")],
+            ..request()
+        },
+        HttpRequest { headers: vec![header("If-Match", "b"), header("Accept", "a")], ..request() },
+        HttpRequest { body: None, ..request() },
+        HttpRequest { body: Some("".into()), ..request() },
+        HttpRequest { body: Some("ab ".into()), ..request() },
+        HttpRequest { body: None, json: Some("1"), ..request() },
+        HttpRequest { timeout_seconds: Some(60), ..request() },
+        HttpRequest { timeout_seconds: Some(61), ..request() },
+        HttpRequest { max_bytes: Some(60), ..request() },
+    ];
+    let bearer = r#""c": { "type": "bearer", "source": { "file": "/k" } }"#;
+    let targets = [
+        (BASE.to_owned(), bearer),
+        (BASE.to_owned(), ""),
+        (format!(r#"{BASE}, "private": true"#), ""),
+        (format!(r#"{BASE}, "ca_file": "/ca""#), ""),
+        (format!(r#"{BASE}, "show_headers": ["X"]"#), ""),
+        (format!(r#"{BASE}, "credential": "c""#), bearer),
+    ];
+    let by_request = requests.map(|request| digest_of(BASE, "", request));
+    let by_target = targets.map(|(target, credentials)| digest_of(&target, credentials, request()));
+    let digests: Vec<Digest> = by_request.into_iter().chain(by_target).collect();
+    for (place, digest) in digests.iter().enumerate() {
+        // The plain request at the plain target is there twice.
+        let twins = digests[..place].iter().filter(|other| *other == digest).count();
+        assert_eq!(twins, usize::from(place == 16), "{place}");
+    }
+    assert_eq!(digest_of(BASE, "", request()), digests[0], "the same question has the same digest");
+}
+
+#[test]
+fn only_a_yes_to_this_very_question_permits() {
+    let policy = config::parse(&format!(
+        r#"{{ "version": 1, "http": {{ "a": {{ {BASE},
+            "rules": [{{ "decision": "ask", "methods": ["*"], "path": "/**" }}] }} }} }}"#
+    ))
+    .unwrap();
+    let ask = |url: &'static str| {
+        let request = HttpRequest { url: url.into(), ..request() };
+        match judge(&policy, Action::Http(HttpAction::parse(request).unwrap())) {
+            Verdict::Ask(pending) => pending,
+            other => panic!("{other:?}"),
+        }
+    };
+    let digest = ask("https://h.test/x").digest();
+    let decide = |url, answer| {
+        ask(url).decide(Decision { digest, answer }).map(drop).map_err(|denied| denied.reason)
+    };
+    assert_eq!(decide("https://h.test/x", Answer::Approve), Ok(()));
+    assert_eq!(decide("https://h.test/x", Answer::Refuse), Err(Reason::Person));
+    assert_eq!(decide("https://h.test/y", Answer::Approve), Err(Reason::CardVoid));
+    assert_eq!(decide("https://h.test/y", Answer::Refuse), Err(Reason::CardVoid));
 }

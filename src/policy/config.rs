@@ -43,6 +43,38 @@ impl HttpTarget {
         &self.name
     }
 
+    /// Hands everything that says where a request goes, and with what, to a digest.
+    pub(crate) fn encode(&self, part: &mut impl FnMut(&str, &[u8])) {
+        let Self {
+            name,
+            origin,
+            base_path,
+            credential,
+            allow_headers: _, // The action has the headers themselves.
+            show_headers,
+            private,
+            plain_loopback,
+            ca_file,
+            rules: _, // The deciding one is a part of the grant, and all of the configuration.
+        } = self;
+        part("target", name.as_str().as_bytes());
+        part("origin", origin.to_string().as_bytes());
+        part("base path", base_path.as_bytes());
+        match credential {
+            Some(credential) => part("credential", credential.name.as_str().as_bytes()),
+            None => part("no credential", b""),
+        }
+        for header in show_headers {
+            part("shown header", header.as_bytes());
+        }
+        part("private", &[u8::from(*private)]);
+        part("plain loopback", &[u8::from(*plain_loopback)]);
+        match ca_file {
+            Some(path) => part("ca_file", path.as_os_str().as_encoded_bytes()),
+            None => part("built-in authorities", b""),
+        }
+    }
+
     /// The URL below which requests may go, in canonical form.
     pub fn base_url(&self) -> String {
         format!("{}{}", self.origin, self.base_path)
