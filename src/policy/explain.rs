@@ -201,3 +201,96 @@ impl fmt::Display for RuleNote {
         write!(out, "{mark} {decision:5} {} {path} ({query}): {why}", methods.join(","))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::http::HttpRequest;
+    use crate::policy::config;
+
+    fn explained(url: &str) -> Explanation {
+        let policy = config::parse(
+            r#"{ "version": 1, "http": { "a": { "base_url": "https://h.test/v1", "rules": [
+                { "decision": "allow", "methods": ["GET", "HEAD"], "path": "/repos/**" },
+                { "decision": "ask", "methods": ["GET"], "path": "/repos/*/keys" },
+                { "decision": "deny", "methods": ["*"], "path": "/repos/secret/**" },
+                { "decision": "allow", "methods": ["GET"], "path": "/list", "query": { "page": "[0-9]+" } },
+                { "decision": "allow", "methods": ["POST"], "path": "/list", "query": {} }
+            ] } } }"#,
+        )
+        .unwrap();
+        let request = HttpRequest {
+            method: "GET".into(),
+            url: url.into(),
+            headers: Vec::new(),
+            body: None,
+            json: None,
+            timeout_seconds: None,
+            max_bytes: None,
+        };
+        explain(&policy, &HttpAction::parse(request).unwrap())
+    }
+
+    #[test]
+    fn the_text_shows_every_rule_the_verdict_and_the_width() {
+        assert_eq!(
+            explained("https://h.test/v1/repos/Secret/keys").to_string(),
+            "GET https://h.test/v1/repos/Secret/keys
+target a: https://h.test/v1/
+  rules[0] * allow GET,HEAD /repos/** (any query): matches
+  rules[1] * ask   GET /repos/*/keys (any query): matches
+  rules[2] * deny  GET,HEAD,POST,PUT,PATCH,DELETE,OPTIONS /repos/secret/** (any query): matches a lenient reading of the path: case, parameters, slash, suffix
+  rules[3]   allow GET /list (query page=[0-9]+): is about other paths
+  rules[4]   allow POST /list (no query): is about other methods
+verdict: deny, by rules[2]
+width: wide: any path below /repos/secret/, all methods, any query
+"
+        );
+    }
+
+    #[test]
+    fn verdict_and_width() {
+        for (url, expected) in [
+            (
+                "/repos/a",
+                "allow, by rules[0]\nwidth: wide: any path below /repos/, 2 methods, any query",
+            ),
+            (
+                "/repos/a/keys",
+                "ask, by rules[1]\nwidth: tight: paths like /repos/*/keys, 1 method, any query",
+            ),
+            (
+                "/list?page=1",
+                "allow, by rules[3]\nwidth: tight: one path, 1 method, query page=[0-9]+",
+            ),
+            ("/list?page=x", "deny: No rule allows this request."),
+            ("/list?page=1&page=2", "deny: The query names `page` twice."),
+        ] {
+            let text = explained(&format!("https://h.test/v1{url}")).to_string();
+            let verdict = text.split("verdict: ").nth(1).unwrap();
+            assert_eq!(verdict.trim_end(), expected, "{url}");
+        }
+        let elsewhere = explained("https://h.test/v2").to_string();
+        assert_eq!(
+            elsewhere,
+            "GET https://h.test/v2\nverdict: deny: The URL lies below no target that is configured.\n"
+        );
+    }
+
+    #[test]
+    fn programs_are_told_the_same() {
+        let json = explained("https://h.test/v1/list?page=x").to_json();
+        assert_eq!(json["verdict"], "deny");
+        assert_eq!(json["reason"], "policy");
+        assert_eq!(json["target"]["rules"][3]["matches"], false);
+        assert_eq!(
+            json["target"]["rules"][3]["why"],
+            "does not let `page` through with this value"
+        );
+        assert!(json.get("decided_by").is_none() && json.get("width").is_none());
+        let json = explained("https://h.test/v1/repos/a").to_json();
+        assert_eq!(json["decided_by"], 0);
+        assert_eq!(json["width"]["wide"], true);
+        assert!(json.get("reason").is_none());
+    }
+}
