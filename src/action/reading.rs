@@ -14,15 +14,17 @@ pub(crate) fn is_dot_segment(segment: &str) -> bool {
     only_dots && (stem.len() <= 2 || stem.contains(' '))
 }
 
-/// Whether "best fit" tables or compatibility forms make this a slash, a backslash, a percent sign
-/// or two dots.
+/// Whether "best fit" tables, East Asian code pages or compatibility forms make this a slash, a
+/// backslash, a percent sign or two dots.
 pub(crate) fn is_path_syntax_in_disguise(character: char) -> bool {
     matches!(
         character,
-        '\u{2025}'
+        '\u{a5}'
+            | '\u{2025}'
             | '\u{2044}'
             | '\u{2215}'
             | '\u{2216}'
+            | '\u{20a9}'
             | '\u{29f8}'
             | '\u{29f9}'
             | '\u{ff05}'

@@ -282,6 +282,7 @@ mod tests {
             ("https://h.test/a\\b", "backslash"),
             ("https://h.test/a%EF%BC%8Fb", "read as a slash"),
             ("https://h.test/a/%E2%80%A5/b", "read as a slash"),
+            ("https://h.test/a%C2%A5b", "read as a slash"),
             ("https://h.test/a//b", "empty path segment"),
             ("https://h.test//", "empty path segment"),
             ("https://h.test/;a/b", "empty path segment"),

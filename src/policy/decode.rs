@@ -20,6 +20,7 @@ use crate::action::http::{Method, Origin, Scheme, Url};
 use crate::action::quote::Quote;
 use crate::limits::Limits;
 use crate::name::Name;
+use crate::wire::json::Kind;
 
 /// The configured limits.
 pub(crate) fn limits(root: &Node<'_>) -> Limits {
@@ -233,15 +234,20 @@ fn rules(target: &Node<'_>, faults: &mut Faults) -> Vec<HttpRule> {
 }
 
 fn rule(node: &Node<'_>, faults: &mut Faults) -> Option<HttpRule> {
-    let decision = node.member("decision")?.text();
+    let decision = node.member("decision").and_then(|node| Decision::parse(&node.text()?));
     let path = node.member("path").and_then(|node| path(&node, faults));
-    let query = node.member("query").map(|node| query(&node, faults));
-    Some(HttpRule {
-        decision: Decision::parse(&decision?)?,
-        methods: methods(&node.member("methods")?),
-        path: path?,
-        query,
-    })
+    let listed = node.member("query");
+    if decision == Some(Decision::Deny) && listed.as_ref().is_some_and(lists_nothing) {
+        let what = "can never decide: it denies no name of a query";
+        faults.add(&node.place, what, "list the names to deny, or remove \"query\"");
+    }
+    let query = listed.map(|node| query(&node, faults));
+    let methods = methods(&node.member("methods")?);
+    Some(HttpRule { decision: decision?, methods, path: path?, query })
+}
+
+fn lists_nothing(query: &Node<'_>) -> bool {
+    query.value.kind() == Kind::Object && query.members().next().is_none()
 }
 
 fn methods(node: &Node<'_>) -> Vec<Method> {
