@@ -189,3 +189,42 @@ fn only(what: &str, remedy: &str) -> Vec<Fault> {
 fn digest(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A target with these keys beside a base and no rules.
+    pub(crate) fn target(keys: &str) -> HttpTarget {
+        let text = format!(
+            r#"{{ "version": 1, "http": {{ "a": {{ "base_url": "https://h.test/", "rules": [], {keys} }} }},
+                "credentials": {{ "c": {{ "type": "bearer", "source": {{ "file": "/k" }} }} }} }}"#
+        );
+        Arc::into_inner(parse(&text).unwrap().targets.remove(0)).unwrap()
+    }
+
+    #[test]
+    fn whatever_decides_where_a_request_goes_is_encoded() {
+        let changes: [fn(&mut HttpTarget); 9] = [
+            |_| {},
+            |target| target.name = Name::parse("b").unwrap(),
+            |target| target.origin.port = 444,
+            |target| target.base_path = "/v1/".into(),
+            |target| target.credential = None,
+            |target| target.show_headers.push("x".into()),
+            |target| target.private = true,
+            |target| target.plain_loopback = true,
+            |target| target.ca_file = Some("/ca".into()),
+        ];
+        let encodings = changes.map(|change| {
+            let mut target = target(r#""credential": "c""#);
+            change(&mut target);
+            let mut parts = Vec::new();
+            target.encode(&mut |label, bytes| parts.push((label.to_owned(), bytes.to_vec())));
+            parts
+        });
+        for (place, encoding) in encodings.iter().enumerate() {
+            assert!(!encodings[..place].contains(encoding), "change {place} is not encoded");
+        }
+    }
+}

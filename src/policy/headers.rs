@@ -60,3 +60,22 @@ impl Credential {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::config::tests::target;
+
+    #[test]
+    fn not_even_a_target_that_names_them_takes_a_reserved_or_its_own_header() {
+        let mut target = target(r#""credential": "c""#);
+        target.allow_headers = ["x-a", "authorization", "host", "proxy-x"].map(String::from).into();
+        for (name, expected) in
+            [("x-a", true), ("authorization", false), ("host", false), ("proxy-x", false)]
+        {
+            assert_eq!(may_send(&target, name), expected, "{name}");
+        }
+        target.credential = None;
+        assert!(may_send(&target, "authorization"));
+    }
+}
