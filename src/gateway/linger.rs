@@ -3,20 +3,23 @@
 //! Waking a thread on an idle processor takes tens of microseconds, more than judging a call does. So a
 //! receiver stays awake for a moment after its last message, giving way to everybody else meanwhile.
 
+use std::time::{Duration, Instant};
+
 use crossbeam_channel::{Receiver, RecvError, TryRecvError};
 
-/// How often a receiver looks before it sleeps: about 50 microseconds on an idle machine.
-const LOOKS: u32 = 60;
+/// How long a receiver stays awake: about as long as a request to this machine takes.
+const MOMENT: Duration = Duration::from_micros(200);
 
 /// Looks for what a caller waits for; `None` where it did not come within the moment.
 pub(super) fn look<T>(mut find: impl FnMut() -> Option<T>) -> Option<T> {
-    (0..LOOKS).find_map(|_| {
+    let started = Instant::now();
+    loop {
         let found = find();
-        if found.is_none() {
-            std::thread::yield_now();
+        if found.is_some() || started.elapsed() > MOMENT {
+            return found;
         }
-        found
-    })
+        std::thread::yield_now();
+    }
 }
 
 /// Receives like [`Receiver::recv`].

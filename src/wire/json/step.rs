@@ -2,10 +2,11 @@
 //!
 //! Invariant: a step never goes back and never past the end, whatever the bytes.
 
+const ONES: u64 = u64::from_ne_bytes([1; 8]);
+const HIGH: u64 = ONES << 7;
+
 /// Where the first quote, backslash or control character stands, from `at` on, else the end.
 pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH: u64 = ONES << 7;
     // Marks the bytes of `word` below `bound`; those above a marked one may be marked wrongly.
     let below = |word: u64, bound: u64| word.wrapping_sub(bound * ONES) & !word & HIGH;
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
@@ -50,10 +51,26 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
     (body_end(bytes, start + 1) + 1).min(bytes.len())
 }
 
+/// Whether none of eight bytes is a bracket, a brace or a quote; sometimes says no where none is.
+fn is_unstructured(eight: &[u8; 8]) -> bool {
+    let word = u64::from_le_bytes(*eight);
+    // Brackets and braces, and a few letters, have all of these bits.
+    let bracketed = !(word | ONES * 0xa6);
+    !has_zero(bracketed) && !has_zero(word ^ (ONES * u64::from(b'"')))
+}
+
+fn has_zero(word: u64) -> bool {
+    word.wrapping_sub(ONES) & !word & HIGH != 0
+}
+
 fn bracket_end(bytes: &[u8], start: usize) -> usize {
     let mut open = 0;
     let mut at = start;
     while let Some(byte) = bytes.get(at) {
+        if bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()).is_some_and(is_unstructured) {
+            at += 8;
+            continue;
+        }
         match byte {
             b'"' => {
                 at = string_end(bytes, at);
