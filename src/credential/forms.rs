@@ -20,13 +20,11 @@ impl Forms {
         let mut forms = Self(Vec::new());
         forms.add(value.expose());
         if !forms.0.is_empty() {
-            forms.add_cores(value.expose());
+            forms.add_encoded(value.expose());
         }
         match kind {
             CredentialKind::Basic { username } => {
-                let pair = basic_pair(username, value);
-                forms.add(STANDARD.encode(&*pair).as_bytes());
-                forms.add_cores(&pair);
+                forms.add_encoded(&basic_pair(username, value));
             }
             CredentialKind::Bearer
             | CredentialKind::Header { .. }
@@ -45,8 +43,14 @@ impl Forms {
         }
     }
 
-    /// Adds the characters of base64 that depend on the value alone, for each place it may have in a text.
-    fn add_cores(&mut self, value: &[u8]) {
+    /// Adds the whole base64 of a value, and the characters of base64 that depend on it alone for each place that
+    /// it may have in a longer text.
+    fn add_encoded(&mut self, value: &[u8]) {
+        for engine in [STANDARD, URL_SAFE] {
+            let encoded = Zeroizing::new(engine.encode(value));
+            self.add(encoded.as_bytes());
+            self.add(encoded.trim_end_matches('=').as_bytes());
+        }
         for before in 0..3 {
             let mut text = Zeroizing::new(vec![0; before]);
             text.reserve_exact(value.len());
@@ -113,6 +117,7 @@ mod tests {
         let forms = forms(&kind, "password");
         assert!(forms.contains(&"dXNlcjpwYXNzd29yZA==".into()));
         assert!(forms.contains(&"password".into()));
+        assert!(forms.contains(&"cGFzc3dvcmQ=".into()) && forms.contains(&"cGFzc3dvcmQ".into()));
     }
 
     #[test]
