@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::io::{self, Cursor, Read};
 
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
-use ureq::http::{HeaderMap, header};
+use ureq::http::{HeaderMap, HeaderName, header};
 
 use super::call;
 use super::head::Framing;
@@ -55,6 +55,16 @@ impl Coding {
         }
         if layers.len() > limits::CODINGS { Self::Unknown } else { Self::Known(layers) }
     }
+
+    /// The headers that are about the packed bytes, where those are not what is shown.
+    pub(super) fn untrue_headers(&self, framing: Framing) -> &'static [HeaderName] {
+        match (self, framing) {
+            (Self::Known(layers), Framing::Proven | Framing::Close) if !layers.is_empty() => {
+                &[header::CONTENT_ENCODING, header::CONTENT_LENGTH]
+            }
+            (Self::Known(_) | Self::Unknown, _) => &[],
+        }
+    }
 }
 
 /// Reads a body to its end, to the cap, or until reading stops.
@@ -76,7 +86,9 @@ pub(super) fn read(
         (Ok(_), Coding::Known(layers)) => layers,
     };
     let packed = Box::new(Cursor::new(first).chain(&mut source));
-    let (bytes, stop, redactions) = pour(&mut *unpack(packed, layers, &broken), cap, redactor);
+    let mut unpacked = unpack(packed, layers, &broken);
+    let (bytes, stop, redactions) = pour(&mut *unpacked, framing, cap, redactor);
+    drop(unpacked);
     let end = match stop {
         Stop::Cap => BodyEnd::CutAtCap,
         // A packing may say its end before the body's end was seen.
@@ -109,8 +121,13 @@ enum Stop {
 
 /// Reads up to the cap through the redactor; says how many redactions there were.
 ///
-/// A part of a credential goes at every edge but the end that the body itself has.
-fn pour(reader: &mut dyn Read, cap: usize, redactor: &Redactor) -> (Vec<u8>, Stop, u64) {
+/// A part of a credential goes at every edge but an end that is proven.
+fn pour(
+    reader: &mut dyn Read,
+    framing: Framing,
+    cap: usize,
+    redactor: &Redactor,
+) -> (Vec<u8>, Stop, u64) {
     let mut stream = redactor.stream();
     let mut out = Vec::new();
     let mut left = cap;
@@ -135,7 +152,10 @@ fn pour(reader: &mut dyn Read, cap: usize, redactor: &Redactor) -> (Vec<u8>, Sto
             break Stop::Cap;
         }
     };
-    let edge = if matches!(stop, Stop::End) { Edge::Whole } else { Edge::Cut };
+    let edge = match (&stop, proof(framing)) {
+        (Stop::End, BodyEnd::Whole) => Edge::Whole,
+        (Stop::End | Stop::Cap | Stop::Fault(_), _) => Edge::Cut,
+    };
     let redactions = stream.finish(edge, &mut out);
     // What stands for a credential may be longer than it.
     let stop = if out.len() > cap { Stop::Cap } else { stop };

@@ -1,6 +1,6 @@
 //! The head of an answer: whether its body has one meaning, and what of it is shown.
 
-use ureq::http::{HeaderMap, StatusCode, Version, header, response};
+use ureq::http::{HeaderMap, HeaderName, StatusCode, Version, header, response};
 
 use crate::action::http::Method;
 use crate::credential::redact::Redactor;
@@ -92,15 +92,21 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    /// Picks the headers to show: the fixed list and what the operator names, never cookies.
-    pub(super) fn new(headers: &HeaderMap, also: &[String], redactor: &Redactor) -> Self {
+    /// Picks the headers to show: the fixed list and what the operator names, never cookies, and none that
+    /// would be untrue.
+    pub(super) fn new(
+        headers: &HeaderMap,
+        also: &[String],
+        untrue: &[HeaderName],
+        redactor: &Redactor,
+    ) -> Self {
         let mut shown = Self::default();
         let mut bytes = 0;
         for (name, value) in headers {
-            let name = name.as_str();
-            if !is_shown(name, also) {
+            if untrue.contains(name) || !is_shown(name.as_str(), also) {
                 continue;
             }
+            let name = name.as_str();
             let (value, redactions) = redactor.redact_whole(value.as_bytes());
             bytes += name.len() + value.len();
             if shown.list.len() == limits::SHOWN_HEADERS || bytes > limits::SHOWN_HEADER_BYTES {
@@ -178,10 +184,12 @@ mod tests {
             ],
         );
         let also = ["x-other", "set-cookie", "set-cookie2"].map(str::to_owned);
-        let shown = Shown::new(&parts.headers, &also, &Redactor::none());
+        let shown = Shown::new(&parts.headers, &also, &[], &Redactor::none());
         let names: Vec<&str> = shown.list.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["content-type", "x-other", "link", "link"]);
         assert_eq!(shown.left_out, 0);
+        let shown = Shown::new(&parts.headers, &[], &[header::LINK], &Redactor::none());
+        assert_eq!(shown.list, [("content-type".into(), "text/plain".into())]);
     }
 
     #[test]
@@ -192,7 +200,7 @@ mod tests {
             200,
             &[("etag", &value), ("link", &value), ("location", &value)],
         );
-        let shown = Shown::new(&parts.headers, &[], &Redactor::none());
+        let shown = Shown::new(&parts.headers, &[], &[], &Redactor::none());
         assert_eq!((shown.list.len(), shown.left_out), (1, 2));
     }
 }

@@ -3,10 +3,12 @@
 //! Invariant: the number of threads is fixed. A lookup that nobody waits for any more keeps its thread busy
 //! until it returns, and is not begun where it has not.
 
+use std::io;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{EventfdFlags, PollFlags, eventfd};
@@ -22,7 +24,13 @@ pub(super) struct Lookups {
     waiting: Receiver<Question>,
     started: AtomicUsize,
     idle: Arc<AtomicUsize>,
+    ask: Ask,
+    /// How long a lookup may take.
+    span: Duration,
 }
+
+/// Asks for the addresses of a name, for as long as it takes.
+type Ask = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 /// Why a name has no addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,13 +69,17 @@ enum Found {
 }
 
 impl Lookups {
-    /// No thread runs yet.
+    /// Asks the system. No thread runs yet.
     pub(super) fn new() -> Self {
-        let (questions, waiting) = bounded(limits::LOOKUPS_WAITING);
-        Self { questions, waiting, started: AtomicUsize::new(0), idle: Arc::default() }
+        Self::asking(ask_system, limits::LOOKUP_FOR)
     }
 
-    /// Looks a name up: within [`limits::LOOKUP_FOR`], and beside the current call's cut and deadline.
+    fn asking(ask: Ask, span: Duration) -> Self {
+        let (questions, waiting) = bounded(limits::LOOKUPS_WAITING);
+        Self { questions, waiting, started: AtomicUsize::new(0), idle: Arc::default(), ask, span }
+    }
+
+    /// Looks a name up, beside the current call's cut and deadline.
     pub(super) fn find(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, LookupFault> {
         let ready = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|_| LookupFault::Failed)?;
@@ -75,7 +87,7 @@ impl Lookups {
         let question = Question { host: host.into(), port, answer: Arc::downgrade(&answer) };
         self.questions.try_send(question).map_err(|_| LookupFault::Busy)?;
         self.start_thread();
-        let limit = Deadline::after(limits::LOOKUP_FOR);
+        let limit = Deadline::after(self.span);
         let waited = call::wait(answer.ready.as_fd(), PollFlags::IN, limit);
         match (waited, answer.take()) {
             (Err(stop @ (Stop::Cut | Stop::Deadline | Stop::Lost)), _) => {
@@ -97,38 +109,39 @@ impl Lookups {
         if self.started.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_err() {
             return;
         }
-        let (waiting, idle) = (self.waiting.clone(), Arc::clone(&self.idle));
+        let (waiting, idle, ask) = (self.waiting.clone(), Arc::clone(&self.idle), self.ask);
         let thread = std::thread::Builder::new().name("lookup".into());
-        if thread.spawn(move || serve(&waiting, &idle)).is_err() {
+        if thread.spawn(move || serve(&waiting, &idle, ask)).is_err() {
             self.started.fetch_sub(1, Ordering::SeqCst);
         }
     }
 }
 
-fn serve(waiting: &Receiver<Question>, idle: &AtomicUsize) {
+fn ask_system(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    (host, port).to_socket_addrs().map(Iterator::collect)
+}
+
+fn serve(waiting: &Receiver<Question>, idle: &AtomicUsize, ask: Ask) {
     loop {
         idle.fetch_add(1, Ordering::SeqCst);
         let question = waiting.recv();
         idle.fetch_sub(1, Ordering::SeqCst);
         match question {
-            Ok(question) => question.ask(),
+            Ok(question) => question.put_to(ask),
             Err(_) => return,
         }
     }
 }
 
 impl Question {
-    fn ask(self) {
+    fn put_to(self, ask: Ask) {
         let Self { host, port, answer } = self;
         let begun = answer.upgrade().map(|answer| answer.put(Found::Begun));
         if begun.is_none() {
             return;
         }
         // The answer is not held meanwhile, so that whoever stops waiting is seen to be gone.
-        let found = match (host.as_str(), port).to_socket_addrs() {
-            Ok(addresses) => Found::Addresses(addresses.collect()),
-            Err(_) => Found::Nothing,
-        };
+        let found = ask(&host, port).map_or(Found::Nothing, Found::Addresses);
         if let Some(answer) = answer.upgrade() {
             answer.put(found);
             // The counter of a fresh eventfd cannot overflow by one.
@@ -145,5 +158,71 @@ impl Answer {
     fn take(&self) -> Found {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut found, Found::NotBegun)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::execute::cut::Cut;
+    use crate::execute::http::call::Serving;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// The name `hang` hangs for ever, `none` has no address, every other one has one.
+    fn ask(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        match host {
+            "hang" => loop {
+                std::thread::park();
+            },
+            "none" => Err(io::ErrorKind::NotFound.into()),
+            _ => Ok(vec![SocketAddr::from(([127, 0, 0, 1], port))]),
+        }
+    }
+
+    fn find(
+        lookups: &Lookups,
+        host: &str,
+        deadline: Duration,
+    ) -> Result<Vec<SocketAddr>, LookupFault> {
+        let _serving = Serving::new(&Cut::new().unwrap(), Deadline::after(deadline));
+        lookups.find(host, 80)
+    }
+
+    #[test]
+    fn answers() {
+        let lookups = Lookups::asking(ask, LONG);
+        let addresses = vec![SocketAddr::from(([127, 0, 0, 1], 80))];
+        for _ in 0..20 {
+            assert_eq!(find(&lookups, "some", LONG), Ok(addresses.clone()));
+            assert_eq!(find(&lookups, "none", LONG), Err(LookupFault::Failed));
+        }
+        assert!(lookups.started.load(Ordering::SeqCst) <= limits::LOOKUPS);
+    }
+
+    #[test]
+    fn what_hangs_keeps_its_thread_and_no_other() {
+        let lookups = Lookups::asking(ask, Duration::from_millis(300));
+        for _ in 0..limits::LOOKUPS - 1 {
+            assert_eq!(find(&lookups, "hang", LONG), Err(LookupFault::Slow));
+            assert!(find(&lookups, "some", LONG).is_ok());
+        }
+        let short = Duration::from_millis(200);
+        let stopped = Err(LookupFault::Stopped(Stop::Deadline));
+        assert_eq!(find(&lookups, "hang", short), stopped);
+        assert_eq!(find(&lookups, "some", LONG), Err(LookupFault::Busy));
+        assert_eq!(lookups.started.load(Ordering::SeqCst), limits::LOOKUPS);
+    }
+
+    #[test]
+    fn a_cut_ends_the_wait() {
+        let lookups = Lookups::asking(ask, LONG);
+        let cut = Cut::new().unwrap();
+        cut.begin().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| cut.cut());
+            let _serving = Serving::new(&cut, Deadline::after(LONG));
+            assert_eq!(lookups.find("hang", 80), Err(LookupFault::Stopped(Stop::Cut)));
+        });
     }
 }

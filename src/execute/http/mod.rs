@@ -127,7 +127,8 @@ fn observe(
     };
     let coding = Coding::new(&parts.headers);
     let also = &job.action.grant().target().show_headers;
-    let Shown { list, redactions, left_out } = Shown::new(&parts.headers, also, redactor);
+    let untrue = coding.untrue_headers(framing);
+    let Shown { list, redactions, left_out } = Shown::new(&parts.headers, also, untrue, redactor);
     let mut reader = body.into_reader();
     let content = body::read(&mut reader, &coding, framing, job.read_bytes, redactor);
     let Content { bytes, end: body_end, redactions: in_body } = content;
