@@ -123,23 +123,23 @@ impl Automaton {
         State::try_from(self.nodes.len() - 1).unwrap_or(ROOT)
     }
 
-    /// Sets the fallbacks, level by level: those of a level need those of the levels above.
+    /// Sets the fallbacks, the shallow nodes first: those of a node need those of the nodes above.
     fn link(&mut self) {
-        let mut level: Vec<State> = self.children(ROOT).collect();
-        for &child in &level {
+        let mut queue: Vec<State> = Vec::with_capacity(self.nodes.len());
+        queue.extend(self.children(ROOT));
+        for &child in &queue {
             self.first[usize::from(self.node(child).byte)] = child;
         }
-        while !level.is_empty() {
-            let mut next = Vec::new();
-            for &state in &level {
-                let children: Vec<State> = self.children(state).collect();
-                for child in children {
-                    let fallback = self.step(self.node(state).fallback, self.node(child).byte);
-                    self.inherit(child, fallback);
-                    next.push(child);
-                }
+        let mut at = 0;
+        while let Some(&state) = queue.get(at) {
+            at += 1;
+            let mut child = self.node(state).child;
+            while child != ROOT {
+                let fallback = self.step(self.node(state).fallback, self.node(child).byte);
+                self.inherit(child, fallback);
+                queue.push(child);
+                child = self.node(child).sibling;
             }
-            level = next;
         }
     }
 

@@ -81,19 +81,24 @@ impl Redactor {
 
     /// The length of an escape after which every view still matches nothing; 0 where that is not certain.
     ///
-    /// This is what keeps text with many escapes fast: most of them mean no byte of any form.
+    /// This is what keeps text with many escapes fast: most of them mean no byte of any form, or are none.
     fn quiet_escape(&self, bytes: &[u8]) -> usize {
+        let plain = |byte: &u8| !self.escapes[usize::from(*byte)];
         let (meant, length) = match bytes {
             [b'%', high, low, ..] => match (hex_digit(*high), hex_digit(*low)) {
-                (Some(high), Some(low)) => (high << 4 | low, 3),
+                (Some(high), Some(low)) => (Some(high << 4 | low), 3),
+                _ if plain(high) && plain(low) => (None, 1),
                 _ => return 0,
             },
-            [b'\\', byte @ (b'"' | b'/'), ..] => (*byte, 2),
-            [b'\\', b'n', ..] => (b'\n', 2),
+            [b'\\', byte @ (b'"' | b'/'), ..] => (Some(*byte), 2),
+            [b'\\', b'n', ..] => (Some(b'\n'), 2),
+            [b'\\', b'\\' | b'b' | b'f' | b'r' | b't' | b'u', ..] => return 0,
+            [b'\\', other, ..] if plain(other) => (None, 1),
             _ => return 0,
         };
         let starts = |byte: &u8| self.automaton.begins(*byte);
-        let loud = self.notable[usize::from(meant)] || bytes[..length].iter().any(starts);
+        let loud = meant.is_some_and(|byte| self.notable[usize::from(byte)])
+            || bytes[..length].iter().any(starts);
         if loud { 0 } else { length }
     }
 

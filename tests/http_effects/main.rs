@@ -14,6 +14,7 @@
 //! - `credentials`: those that cannot be used, and those that come back.
 //! - `dry_run`: what is written down instead of run.
 //! - `rate`: how many calls a home admits.
+//! - `measure`: what a call costs.
 //! - `trust`: whose files are believed.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where its own means fail")]
@@ -26,6 +27,7 @@ mod credentials;
 mod dry_run;
 mod folder;
 mod framing;
+mod measure;
 mod network;
 mod packing;
 mod rate;

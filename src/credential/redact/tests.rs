@@ -197,6 +197,24 @@ fn covered_by(text: &str, word: &str) -> usize {
     covered.into_iter().filter(|&covered| covered).count()
 }
 
+/// Every text of these pieces, in which escapes run into each other, whole and byte by byte: only the whole
+/// goes by the short cuts, of which none may change anything.
+#[test]
+fn short_cuts_change_nothing() {
+    for secret in ["/%2u", "a\\b%", "%%%%", "25/u"] {
+        let redactor = redactor(&[secret]);
+        let pieces = ["%", "2", "\\", "/", "u", "5", "%25", "\\\\", "\\u0025", "a", "b"];
+        for number in 0..pieces.len().pow(4) {
+            let chosen =
+                (0..4).map(|place| pieces[number / pieces.len().pow(place) % pieces.len()]);
+            let text: String = chosen.collect();
+            let whole = run(&redactor, &[text.as_bytes()], Edge::Whole);
+            let single: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
+            assert_eq!(run(&redactor, &single, Edge::Whole), whole, "{secret} {text}");
+        }
+    }
+}
+
 /// Run with `cargo test --release -- --ignored --nocapture throughput`.
 #[test]
 #[ignore = "a measurement, which says something in a release build only"]
