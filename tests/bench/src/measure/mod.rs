@@ -1,0 +1,50 @@
+//! The measurements, one file each; all give rows or say why there are none.
+//!
+//! Every comparison is interleaved: each round takes all programs, beginning with
+//! another one each time, so that a drift of the machine meets them alike.
+
+mod frame;
+mod pipelined;
+mod request;
+mod sequential;
+mod size;
+mod spawn;
+
+use crate::client::Program;
+use crate::fault::Fault;
+use crate::service::Service;
+use crate::table::Row;
+
+const MEBIBYTE: f64 = 1024.0 * 1024.0;
+
+/// All that takes part.
+pub(crate) struct Field {
+    pub(crate) keyward: Program,
+    pub(crate) rmcp: Program,
+    pub(crate) bare: Program,
+    pub(crate) pipeline: Program,
+    pub(crate) service: Service,
+}
+
+/// A measurement's name on the command line, and the measurement.
+pub(crate) type Measurement = (&'static str, fn(&Field) -> Result<Vec<Row>, Fault>);
+
+/// In the order of the table.
+pub(crate) const ALL: [Measurement; 6] = [
+    ("spawn", spawn::measure),
+    ("sequential", sequential::measure),
+    ("pipelined", pipelined::measure),
+    ("request", request::measure),
+    ("frame", frame::measure),
+    ("size", size::measure),
+];
+
+/// The numbers below `count`, beginning with another one in each round.
+fn rotated(count: usize, round: usize) -> impl Iterator<Item = usize> {
+    (0..count).map(move |index| (index + round) % count)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "no process has 2^53 bytes")]
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / MEBIBYTE
+}
