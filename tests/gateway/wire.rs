@@ -434,6 +434,7 @@ fn w29_a_flood_of_tiny_frames_keeps_memory_flat() {
             flood += &format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
         }
         stdin.write_all(flood.as_bytes()).unwrap();
+        stdin
     });
     // Nobody reads: the gateway must stop taking, not grow.
     std::thread::park_timeout(Duration::from_millis(500));
@@ -442,9 +443,10 @@ fn w29_a_flood_of_tiny_frames_keeps_memory_flat() {
     gateway.read_on();
     let answer = gateway.answer_to(COUNT + 1);
     assert_eq!(answer["result"], json!({}));
-    feeder.join().unwrap();
+    let stdin = feeder.join().unwrap();
     let peak = peak_kib(pid);
     assert!(peak < 12 * 1024, "{peak} KiB");
+    drop(stdin);
     let ended = gateway.wait();
     let ids: Vec<u64> = ended.lines().iter().map(|line| line["id"].as_u64().unwrap()).collect();
     assert!(ids.iter().copied().eq(1..=COUNT as u64 + 1), "all answered, in order");

@@ -55,7 +55,7 @@ fn string_end(bytes: &[u8], start: usize) -> usize {
 fn is_unstructured(eight: &[u8; 8]) -> bool {
     let word = u64::from_le_bytes(*eight);
     // Brackets and braces, and a few letters, have all of these bits.
-    let bracketed = !(word | ONES * 0xa6);
+    let bracketed = !(word | (ONES * 0xa6));
     !has_zero(bracketed) && !has_zero(word ^ (ONES * u64::from(b'"')))
 }
 
