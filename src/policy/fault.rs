@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::wire::json::{Json, write_string};
+use crate::wire::json::Json;
+use crate::wire::write::write_string;
 
 /// One fault of a configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,8 +76,7 @@ impl Place {
             return Self(format!("{}.{name}", self.0));
         }
         let mut path = format!("{}[", self.0);
-        // Writing to a string cannot fail.
-        write_string(&mut path, name).ok();
+        write_string(&mut path, name);
         path.push(']');
         Self(path)
     }

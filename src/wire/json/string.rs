@@ -4,7 +4,6 @@
 //! half a surrogate pair is a code point of its own, equal only to itself.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use memchr::memchr;
 
@@ -131,21 +130,4 @@ pub(super) fn meaning<'a>(body: &'a str, scratch: &'a mut Vec<u8>) -> &'a [u8] {
         }
     }
     scratch
-}
-
-/// Writes a string as JSON, quotes included.
-pub(super) fn write(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
-    out.write_char('"')?;
-    for stretch in text.split_inclusive(|character| matches!(character, '"' | '\\' | '\0'..='\x1f'))
-    {
-        let plain =
-            stretch.trim_end_matches(|character| matches!(character, '"' | '\\' | '\0'..='\x1f'));
-        out.write_str(plain)?;
-        match stretch.get(plain.len()..).and_then(|end| end.chars().next()) {
-            None => {}
-            Some(quoted @ ('"' | '\\')) => write!(out, "\\{quoted}")?,
-            Some(control) => write!(out, "\\u{:04x}", u32::from(control))?,
-        }
-    }
-    out.write_char('"')
 }

@@ -6,7 +6,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::wire::json::{self, Json};
+use crate::wire::json::Json;
+use crate::wire::write::write_string;
 
 /// The id of a request, written as JSON by its `Display`, exactly as it came.
 ///
@@ -56,7 +57,11 @@ impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Integer(digits) => f.write_str(digits),
-            Self::Text(text) => json::write_string(f, text),
+            Self::Text(text) => {
+                let mut json = String::with_capacity(text.len() + 2);
+                write_string(&mut json, text);
+                f.write_str(&json)
+            }
         }
     }
 }
