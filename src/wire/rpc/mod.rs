@@ -230,7 +230,7 @@ mod tests {
             ),
             (r#"{"jsonrpc":"2.0","\u0069d":-7,"method":"\u006d"}"#, "request -7 m -"),
             (r#"{"jsonrpc":"2.0","id":"","method":""}"#, r#"request ""  -"#),
-            (r#"{"jsonrpc":"2.0","id":"a\"\n","method":"m"}"#, r#"request "a\"\u000a" m -"#),
+            (r#"{"jsonrpc":"2.0","id":"a\"\n","method":"m"}"#, r#"request "a\"\n" m -"#),
             (r#"{"jsonrpc":"2.0","id":-0,"method":"m"}"#, "request -0 m -"),
             (r#"{"jsonrpc":"2.0","method":"n","params":{ }}"#, "notification n { }"),
             (r#"{"jsonrpc":"2.0","id":5,"result":null}"#, "response 5"),
