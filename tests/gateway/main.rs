@@ -25,6 +25,10 @@ mod eras;
 mod frames;
 mod harness;
 
+mod http;
 mod net;
+#[path = "../http_effects/server.rs"]
+#[allow(dead_code, reason = "the other suite uses the rest")]
+mod peer;
 mod service;
 mod wire;
