@@ -330,3 +330,56 @@ fn a_print_from_c_in_the_middle_of_a_call_lands_on_stderr() {
 fn the_program_is_there() {
     assert!(keyward_bin().exists(), "{}", keyward_bin().display());
 }
+
+/// Runs a session over the library's own gateway, with an executor of the test's.
+fn session_with(executor: impl keyward::execute::Execute + 'static, input: &[u8]) -> Vec<Value> {
+    use std::io::{Read as _, Write as _};
+    let home = Home::for_service(1);
+    let opened = keyward::home::Home::open(Some(home.path().to_owned())).unwrap();
+    let (stdin, to_stdin) = std::io::pipe().unwrap();
+    let (from_stdout, stdout) = std::io::pipe().unwrap();
+    let parts = keyward::gateway::Parts {
+        stdin: stdin.into(),
+        stdout: stdout.into(),
+        config: keyward::home::Config::load(&opened),
+        executor: std::sync::Arc::new(executor),
+        rate: None,
+        signals: crossbeam_channel::never(),
+    };
+    let serving = std::thread::spawn(move || keyward::gateway::serve(parts).unwrap());
+    { to_stdin }.write_all(input).unwrap();
+    let mut output = String::new();
+    { from_stdout }.read_to_string(&mut output).unwrap();
+    assert_eq!(serving.join().unwrap(), keyward::gateway::Ending::Normal);
+    output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// An executor that fails as no code should.
+struct Panics;
+
+impl keyward::execute::Execute for Panics {
+    fn run(
+        &self,
+        _: keyward::execute::Job,
+        cut: &keyward::execute::cut::Cut,
+    ) -> keyward::execute::Observation {
+        cut.begin().unwrap();
+        panic!("a worker panics with {CANARY}");
+    }
+}
+
+#[test]
+fn a_panic_in_a_worker_becomes_an_outcome_and_the_session_goes_on() {
+    let call =
+        |id: u64| http_request(id, json!({ "method": "GET", "url": "http://127.0.0.1:1/repos/a" }));
+    let input =
+        format!("{}{}\n{}\n{}\n", super::harness::INITIALIZE, call(2), call(3), list_tools(4));
+    let lines = session_with(Panics, input.as_bytes());
+    assert_eq!(lines.len(), 4);
+    for id in [2, 3] {
+        let answer = lines.iter().find(|line| line["id"] == id).unwrap();
+        assert_eq!(answer["result"]["structuredContent"]["state"], "outcome_unknown");
+        assert_eq!(answer["result"]["isError"], true);
+        super::harness::assert_no_canary(answer.to_string().as_bytes(), "an answer");
+    }
+}
