@@ -3,36 +3,27 @@
 //! Invariant: it never waits for the network, a worker, stdout or stderr; what was judged by value
 //! here is what a worker gets.
 
-use std::sync::Arc;
+mod call;
+
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, never, select};
 
-use super::Ending;
-use super::inflight::{InFlight, Progress, Running};
+use super::inflight::InFlight;
 use super::kept::Kept;
-use super::linger;
 use super::names::Names;
 use super::outbox::Outbox;
 use super::reader::{Incoming, Permit};
-use super::show::{self, Room};
-use super::tools;
-use super::workers::{Done, Task, Workers};
+use super::workers::{Done, Workers};
 use super::writer::Writer;
-use crate::authorize::{Authorized, Verdict, judge};
+use super::{Ending, linger, tools};
 use crate::clock::Deadline;
-use crate::execute::Job;
-use crate::execute::cut::Cut;
 use crate::home::Config;
-use crate::limits::{self, Limits};
-use crate::mcp::answer::{self, Code, Line, ToolResult};
-use crate::mcp::call::{self, Asked, Dialogue, Said, ToolCall, What};
-use crate::mcp::catalog::{Arguments, Tool};
-use crate::mcp::revision::Revision;
-use crate::name::CallId;
-use crate::policy::Policy;
-use crate::state::{Reason, State};
-use crate::wire::rpc::{Fault, Id, Message, Request};
+use crate::limits;
+use crate::mcp::answer::{self, Code};
+use crate::mcp::call::{Asked, Dialogue, Said, What, hear, read};
+use crate::mcp::catalog::Tool;
+use crate::wire::rpc::{Fault, Message, Request};
 
 /// A session.
 pub struct Dispatch {
@@ -84,14 +75,6 @@ struct Counters {
     rejected: u64,
     denied: u64,
     actions: u64,
-}
-
-/// The request that a call answers.
-struct Asking<'a> {
-    id: &'a Id,
-    revision: Revision,
-    call: CallId,
-    progress_token: Option<Id>,
 }
 
 impl Dispatch {
@@ -285,7 +268,7 @@ impl Dispatch {
     fn hear(&mut self, message: Message, permit: Permit) {
         match message {
             Message::Request(request) => self.answer(&request),
-            Message::Notification(notification) => match call::hear(&notification) {
+            Message::Notification(notification) => match hear(&notification) {
                 Said::Cancelled(id) => self.calls.withdraw(&id),
                 Said::RequestWithoutId => self.counters.rejected += 1,
                 Said::Other => {}
@@ -304,7 +287,7 @@ impl Dispatch {
             self.counters.rejected += 1;
             return self.break_off("Invalid request: this id is still in flight");
         }
-        let line = match call::read(request, &mut self.dialogue) {
+        let line = match read(request, &mut self.dialogue) {
             Err(fault) => {
                 self.counters.rejected += 1;
                 Some(answer::fault(id, &fault))
@@ -322,101 +305,6 @@ impl Dispatch {
         }
     }
 
-    /// The answer to a call, or `None` where a worker will give it.
-    fn call(&mut self, id: &Id, revision: Revision, asked: ToolCall<'_>) -> Option<Line> {
-        let ToolCall { name, arguments, progress_token } = asked;
-        let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
-            self.counters.rejected += 1;
-            let message = "There is no tool of this name; tools/list names those there are.";
-            return Some(answer::error(Some(id), false, Code::InvalidParams, message));
-        };
-        let name = tool.name;
-        let asking = Asking { id, revision, call: self.names.next(), progress_token };
-        let ended = match tool.input.check(arguments) {
-            Err(faults) => Some((show::wrong_arguments(asking.call, &faults), State::Rejected)),
-            Ok(arguments) if name == tools::RESULT_READ => {
-                Some(self.read_kept(&asking, &arguments))
-            }
-            Ok(arguments) => self.act(&asking, &arguments).err().map(|refusal| {
-                let Refusal { state, reason, message } = refusal;
-                (show::refusal(asking.call, state, reason, &message), state)
-            }),
-        };
-        let (result, state) = ended?;
-        self.count(state);
-        log::debug!("{} {name}: {}", asking.call, state.as_str());
-        Some(answer::tool_result(id, revision, &result))
-    }
-
-    fn count(&mut self, state: State) {
-        match state {
-            State::Rejected => self.counters.rejected += 1,
-            State::Denied => self.counters.denied += 1,
-            _ => {}
-        }
-    }
-
-    /// Judges an action and gives it to a worker.
-    fn act(&mut self, asking: &Asking<'_>, arguments: &Arguments<'_>) -> Result<(), Refusal> {
-        let action = tools::action(arguments)
-            .map_err(|refused| Refusal::new(State::Rejected, refused.reason, refused.message))?;
-        let policy = match self.config.current() {
-            Ok(policy) => Arc::clone(policy),
-            Err(_) => {
-                let message =
-                    "The operator's configuration is faulty; nothing acts until it is mended.";
-                return Err(Refusal::failed(Reason::ConfigFaulty, message));
-            }
-        };
-        match judge(&policy, action) {
-            Verdict::Denied(denied) => {
-                Err(Refusal::new(State::Denied, denied.reason, denied.message))
-            }
-            Verdict::Ask(_) => {
-                let message = "A rule asks for a person's approval, and nobody can be asked here.";
-                Err(Refusal::new(State::Denied, Reason::NoApprover, message.into()))
-            }
-            Verdict::Allowed(authorized) => self.dispatch(asking, authorized, &policy),
-        }
-    }
-
-    fn dispatch(
-        &mut self,
-        asking: &Asking<'_>,
-        authorized: Authorized,
-        policy: &Policy,
-    ) -> Result<(), Refusal> {
-        let busy = || Refusal::failed(Reason::Busy, "Too many calls run already; try again later.");
-        let limits: &Limits = policy.limits();
-        if self.calls.len() >= limits.calls_in_flight() {
-            return Err(busy());
-        }
-        let Asking { id, revision, call, progress_token } = asking;
-        let may_take = authorized.action().timeout().unwrap_or(limits.timeout());
-        let room = Room::new(limits, authorized.action().max_bytes());
-        let cut = Cut::new().map_err(|_| busy())?;
-        let task = Task {
-            job: Job {
-                call: *call,
-                action: authorized,
-                deadline: Deadline::after(may_take),
-                read_bytes: limits.http_read_bytes(),
-            },
-            cut: cut.clone(),
-            id: (*id).clone(),
-            revision: *revision,
-            room,
-            calls_per_minute: limits.calls_per_minute(),
-        };
-        self.workers.run(task, limits.workers()).map_err(|_| busy())?;
-        let progress =
-            progress_token.clone().map(|token| Progress::new(token, *revision, may_take));
-        let running = Running { call: *call, cut, withdrawn: false, progress };
-        self.calls.insert((*id).clone(), running);
-        self.counters.actions += 1;
-        Ok(())
-    }
-
     fn finish(&mut self, done: Done) {
         let Done { id, call, state, line, rest } = done;
         self.workers.count_done();
@@ -430,41 +318,5 @@ impl Dispatch {
         if !running.withdrawn {
             self.outbox.send(&line);
         }
-    }
-
-    fn read_kept(&mut self, asking: &Asking<'_>, arguments: &Arguments<'_>) -> (ToolResult, State) {
-        let asked = arguments.text("call_id").and_then(|text| CallId::parse(&text));
-        let offset = arguments.integer("offset").unwrap_or(0);
-        let length = arguments.integer("length");
-        let found = asked.and_then(|call| Some((call, self.kept.read(call)?)));
-        match found {
-            Some((call, body)) => {
-                let length = length.and_then(|length| usize::try_from(length).ok());
-                let offset = usize::try_from(offset).unwrap_or(usize::MAX);
-                (show::kept_page(call, body, offset, length), State::Completed)
-            }
-            None => {
-                let message = "This call is not known here, or its result is no longer kept.";
-                let state = State::Rejected;
-                (show::refusal(asking.call, state, Reason::UnknownCall, message), state)
-            }
-        }
-    }
-}
-
-/// Why a call ends without a worker.
-struct Refusal {
-    state: State,
-    reason: Reason,
-    message: String,
-}
-
-impl Refusal {
-    fn new(state: State, reason: Reason, message: String) -> Self {
-        Self { state, reason, message }
-    }
-
-    fn failed(reason: Reason, message: &str) -> Self {
-        Self::new(State::FailedBeforeDispatch, reason, message.into())
     }
 }
