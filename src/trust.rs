@@ -74,24 +74,44 @@ pub enum Flaw {
     Refused(i32),
 }
 
-impl fmt::Display for TrustFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl TrustFault {
+    /// What is wrong.
+    pub fn what(&self) -> String {
         let path = self.path.display();
         match self.flaw {
-            Flaw::Relative => write!(out, "{path} is no absolute path"),
-            Flaw::Missing => write!(out, "{path} does not exist"),
-            Flaw::Owner => {
-                write!(out, "{path} belongs to somebody else; try: chown $(id -u) {path}")
-            }
-            Flaw::Writable => write!(out, "{path} is writable by others; try: chmod go-w {path}"),
-            Flaw::Readable => write!(out, "{path} is readable by others; try: chmod go= {path}"),
-            Flaw::NotAFile => write!(out, "{path} is no regular file"),
-            Flaw::NotAFolder => write!(out, "{path} is no folder"),
+            Flaw::Relative => format!("{path} is no absolute path"),
+            Flaw::Missing => format!("{path} does not exist"),
+            Flaw::Owner => format!("{path} belongs to somebody else"),
+            Flaw::Writable => format!("{path} is writable by others"),
+            Flaw::Readable => format!("{path} is readable by others"),
+            Flaw::NotAFile => format!("{path} is no regular file"),
+            Flaw::NotAFolder => format!("{path} is no folder"),
             Flaw::Refused(number) => {
-                let cause = std::io::Error::from_raw_os_error(number);
-                write!(out, "{path} cannot be opened: {cause}")
+                format!("{path} cannot be opened: {}", std::io::Error::from_raw_os_error(number))
             }
         }
+    }
+
+    /// What to do about it, where a command does it.
+    pub fn remedy(&self) -> Option<String> {
+        let path = self.path.display();
+        match self.flaw {
+            Flaw::Owner => Some(format!("chown $(id -u) {path}")),
+            Flaw::Writable => Some(format!("chmod go-w {path}")),
+            Flaw::Readable => Some(format!("chmod go= {path}")),
+            Flaw::Relative
+            | Flaw::Missing
+            | Flaw::NotAFile
+            | Flaw::NotAFolder
+            | Flaw::Refused(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for TrustFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.what())?;
+        self.remedy().map_or(Ok(()), |remedy| write!(out, "; try: {remedy}"))
     }
 }
 

@@ -51,6 +51,19 @@ fn connections_are_kept_and_shared() {
 }
 
 #[test]
+fn another_configuration_has_connections_of_its_own() {
+    let server = Server::answering(answer(200, &[], "x"));
+    let mut target = Target::new(&server.http());
+    for count in 1..4 {
+        for _ in 0..3 {
+            target.get("");
+        }
+        assert_eq!(server.connections(), count);
+        target = target.with("show_headers", json!([format!("x-{count}")]));
+    }
+}
+
+#[test]
 fn every_kind_of_credential() {
     let server = Server::answering(answer(200, &[], ""));
     let encoded = "canary-7fK3%2Fq9%2BZr-not%3Dto~be.seen";

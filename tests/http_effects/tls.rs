@@ -88,6 +88,9 @@ fn a_file_of_authorities_that_cannot_be_used() {
         assert!(!seen.message.unwrap().contains('/'), "{name}: no path");
         let file = target.folder.path().join("authorities.pem");
         assert!(authorities::check(&file).is_err(), "{name}");
+        let faults = authorities::check_all(&target.policy());
+        assert_eq!(faults.len(), 1);
+        assert_eq!(faults[0].path, "$.http.target.ca_file");
     }
     assert_eq!(server.connections(), 0);
     let commented = format!("# The authority of the tests\n\n{good}\nand some text\n{good}");

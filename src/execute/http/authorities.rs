@@ -10,6 +10,8 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{PemObject as _, SectionKind};
 
 use crate::limits;
+use crate::policy::Policy;
+use crate::policy::fault::{Fault, Faults, Place};
 use crate::trust::{self, TrustFault};
 
 /// Why a `ca_file` cannot be used. For the operator: it may hold a path.
@@ -27,10 +29,21 @@ pub enum CaFault {
     NotACertificate(usize),
 }
 
+impl CaFault {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        let remedy = match self {
+            Self::Untrusted(fault) => fault.remedy(),
+            Self::Unreadable(_) | Self::TooLong | Self::Empty | Self::NotACertificate(_) => None,
+        };
+        remedy.unwrap_or_else(|| "name a PEM file of authorities' certificates alone".into())
+    }
+}
+
 impl fmt::Display for CaFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Untrusted(fault) => fault.fmt(out),
+            Self::Untrusted(fault) => out.write_str(&fault.what()),
             Self::Unreadable(kind) => write!(out, "it cannot be read: {kind}"),
             Self::TooLong => {
                 write!(out, "it is longer than {} bytes", limits::CA_FILE_BYTES)
@@ -51,6 +64,18 @@ impl std::error::Error for CaFault {}
 /// [`CaFault`].
 pub fn check(path: &Path) -> Result<(), CaFault> {
     read(path).map(|_| ())
+}
+
+/// Checks the `ca_file` of every target of a policy: what a configuration cannot say of itself.
+pub fn check_all(policy: &Policy) -> Vec<Fault> {
+    let mut faults = Faults::default();
+    for target in policy.targets() {
+        if let Some(Err(fault)) = target.ca_file.as_deref().map(check) {
+            let place = Place::root().member("http").member(target.name().as_str());
+            faults.add(&place.member("ca_file"), fault.to_string(), fault.remedy());
+        }
+    }
+    faults.into_vec()
 }
 
 /// Reads the authorities of a `ca_file`.

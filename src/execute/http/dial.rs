@@ -163,8 +163,70 @@ fn fault_of(error: &io::Error) -> DialFault {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::super::call::Serving;
     use super::*;
     use crate::action::http::Scheme;
+    use crate::execute::cut::Cut;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    fn dial(
+        private: bool,
+        ask: super::super::lookup::Ask,
+        port: u16,
+    ) -> Result<TcpStream, DialFault> {
+        let _serving = Serving::new(&Cut::new().unwrap(), Deadline::after(LONG));
+        let origin = Origin { scheme: Scheme::Http, host: "name.test".into(), port };
+        Dialer::new(&origin, private, Arc::new(Lookups::asking(ask, LONG))).dial()
+    }
+
+    #[test]
+    fn what_may_not_be_dialled_is_left_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let here = listener.local_addr().unwrap();
+        let mixed = |_: &str, port| {
+            let addresses =
+                ["169.254.169.254", "fe80::1", "::ffff:169.254.0.1", "0.0.0.0", "127.0.0.1"];
+            Ok(addresses.map(|address| SocketAddr::new(address.parse().unwrap(), port)).to_vec())
+        };
+        let stream = dial(true, mixed, here.port()).unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), here);
+        assert_eq!(dial(false, mixed, here.port()).unwrap_err(), DialFault::Forbidden);
+        let nothing = |_: &str, _| Ok(Vec::new());
+        assert_eq!(dial(true, nothing, here.port()).unwrap_err(), DialFault::Forbidden);
+    }
+
+    #[test]
+    fn one_that_refuses_gives_way_to_the_next() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let here = listener.local_addr().unwrap();
+        let two = |_: &str, port| {
+            let addresses = ["127.0.0.2", "127.0.0.1"];
+            Ok(addresses.map(|address| SocketAddr::new(address.parse().unwrap(), port)).to_vec())
+        };
+        assert_eq!(dial(true, two, here.port()).unwrap().peer_addr().unwrap(), here);
+        drop(listener);
+        assert_eq!(dial(true, two, here.port()).unwrap_err(), DialFault::Refused);
+    }
+
+    /// H5: a second lookup would be told another address.
+    #[test]
+    fn a_name_is_looked_up_once() {
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let here = listener.local_addr().unwrap();
+        let rebinding = |_: &str, port| {
+            let addresses = ["127.0.0.1", "169.254.169.254"];
+            let address = addresses[ASKED.fetch_add(1, Ordering::SeqCst)];
+            Ok(vec![SocketAddr::new(address.parse().unwrap(), port)])
+        };
+        assert_eq!(dial(true, rebinding, here.port()).unwrap().peer_addr().unwrap(), here);
+        assert_eq!(ASKED.load(Ordering::SeqCst), 1);
+    }
 
     #[test]
     fn hosts() {

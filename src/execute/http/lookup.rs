@@ -30,7 +30,7 @@ pub(super) struct Lookups {
 }
 
 /// Asks for the addresses of a name, for as long as it takes.
-type Ask = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
+pub(super) type Ask = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 /// Why a name has no addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ impl Lookups {
         Self::asking(ask_system, limits::LOOKUP_FOR)
     }
 
-    fn asking(ask: Ask, span: Duration) -> Self {
+    pub(super) fn asking(ask: Ask, span: Duration) -> Self {
         let (questions, waiting) = bounded(limits::LOOKUPS_WAITING);
         Self { questions, waiting, started: AtomicUsize::new(0), idle: Arc::default(), ask, span }
     }
