@@ -1,8 +1,11 @@
 //! H28: a call that is withdrawn ends within a second, wherever it is, and shows no body.
 
 use std::fs;
+use std::io::Write as _;
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use keyward::execute::cut::Cut;
 use keyward::execute::{End, Observation};
 
@@ -157,6 +160,28 @@ fn in_a_body_that_never_pauses() {
         let seen = cut_when(&target, call, || server.wait_for_signal());
         assert_cut(&seen, true);
     }
+}
+
+/// Each kilobyte on the wire unpacks to a megabyte, and that to nothing: between two reads there is long work.
+#[test]
+fn in_a_packing_of_a_packing() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&b"\0\0\0\xff\xff".repeat(200_000)).unwrap();
+    let member = encoder.finish().unwrap();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(b"\x1f\x8b\x08\0\0\0\0\0\0\xff").unwrap();
+    let opening = encoder.finish().unwrap();
+    let server = Server::start(move |peer| {
+        peer.read_request();
+        peer.send("HTTP/1.1 200 OK\r\ncontent-encoding: gzip, gzip\r\n\r\n");
+        peer.send(&opening);
+        peer.send(member.repeat(100));
+        peer.signal();
+        while peer.send(&member) {}
+    });
+    let target = Target::new(&server.http()).with_canary();
+    let seen = cut_when(&target, target.call("GET", ""), || server.wait_for_signal());
+    assert_cut(&seen, true);
 }
 
 #[test]
