@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::execute::http::authorities;
 use crate::limits;
 use crate::policy::Policy;
 use crate::policy::config::{self, Fault};
@@ -223,7 +224,7 @@ fn read(path: &Path) -> (Option<Stamp>, Result<Arc<Policy>, ConfigFault>) {
 }
 
 fn parse(file: File) -> Result<Arc<Policy>, ConfigFault> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(16 * 1024);
     file.take(limits::CONFIG_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(ConfigFault::Unreadable)?;
@@ -231,5 +232,7 @@ fn parse(file: File) -> Result<Arc<Policy>, ConfigFault> {
         return Err(ConfigFault::NotText);
     }
     let text = String::from_utf8(bytes).map_err(|_| ConfigFault::NotText)?;
-    config::parse(&text).map(Arc::new).map_err(ConfigFault::Faulty)
+    let policy = config::parse(&text).map_err(ConfigFault::Faulty)?;
+    let faults = authorities::check_all(&policy);
+    if faults.is_empty() { Ok(Arc::new(policy)) } else { Err(ConfigFault::Faulty(faults)) }
 }

@@ -150,6 +150,22 @@ fn a_config_that_is_not_json_or_repeats_a_key_does_not_start() {
 }
 
 #[test]
+fn a_ca_file_that_cannot_be_used_does_not_start() {
+    let mut config = super::harness::config_for(1);
+    config["http"]["api"]["base_url"] = "https://127.0.0.1:1/".into();
+    config["http"]["api"].as_object_mut().unwrap().remove("plain_loopback");
+    let folder = Folder::new("ca");
+    let junk = folder.write("junk.pem", b"no certificate");
+    for path in [junk, folder.path().join("missing.pem")] {
+        config["http"]["api"]["ca_file"] = path.to_str().unwrap().into();
+        let home = Home::with_config(&config);
+        let ended = Launch::mcp(home.path()).run(INITIALIZE.as_bytes());
+        assert_eq!((ended.code(), ended.stdout.len()), (Some(2), 0));
+        assert!(ended.stderr.contains("$.http.api.ca_file"), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn a_home_or_config_that_others_can_write_is_not_used() {
     let home = Home::for_service(1);
     let chmod = |name: &str, mode| {
