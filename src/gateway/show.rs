@@ -88,15 +88,22 @@ impl Page {
 pub struct Room {
     shown_bytes: usize,
     line_bytes: usize,
+    /// A larger body is not kept, so nothing of it can be read later.
+    kept_bytes: usize,
 }
 
 impl Room {
     /// As the limits say, or as much as the call asks for, which lifts the bound of the line.
     pub fn new(limits: &Limits, max_bytes: Option<usize>) -> Self {
+        let kept_bytes = limits.kept_results_bytes();
         match max_bytes {
-            None => Self { shown_bytes: limits.shown_bytes(), line_bytes: limits::LINE_BYTES },
+            None => {
+                let shown_bytes = limits.shown_bytes();
+                Self { shown_bytes, line_bytes: limits::LINE_BYTES, kept_bytes }
+            }
             Some(asked) => {
-                Self { shown_bytes: asked.min(limits::SHOWN_MAX_BYTES), line_bytes: usize::MAX }
+                let shown_bytes = asked.min(limits::SHOWN_MAX_BYTES);
+                Self { shown_bytes, line_bytes: usize::MAX, kept_bytes }
             }
         }
     }
@@ -194,27 +201,22 @@ fn ending(
 fn http_result(head: &Head<'_>, response: HttpResponse, room: Room) -> (ToolResult, Option<Body>) {
     let HttpResponse { status, headers, body, body_end, redactions } = response;
     let body = Body::new(body, matches!(body_end, BodyEnd::Whole | BodyEnd::NotProven));
-    let answer = Answered { head, status, headers: &headers, body_end, redactions };
+    let is_kept = body.bytes.len() <= room.kept_bytes;
+    let answer = Answered { head, status, headers: &headers, body_end, redactions, is_kept };
     let bare = answer.result(&Page::NONE, body.bytes.len());
-    let max_written = room.line_bytes.saturating_sub(ENVELOPE_BYTES + bare.line_bytes()) / 2;
+    let max_written = room.line_bytes.saturating_sub(ENVELOPE_BYTES + line_bytes(&bare)) / 2;
     let page = body.page(0, room.shown_bytes, max_written);
     let result = answer.result(&page, body.bytes.len());
-    let rest = (page.count < body.bytes.len()).then_some(body);
+    let rest = (is_kept && page.count < body.bytes.len()).then_some(body);
     (result, rest)
 }
 
 /// Room for the JSON-RPC envelope, the members of a modern result and longer numbers.
 const ENVELOPE_BYTES: usize = 512;
 
-trait LineBytes {
-    fn line_bytes(&self) -> usize;
-}
-
-impl LineBytes for ToolResult {
-    /// What the result takes inside an answer, about.
-    fn line_bytes(&self) -> usize {
-        self.structured.len() + self.text.chars().map(written_bytes).sum::<usize>()
-    }
+/// What a result takes inside an answer, about.
+fn line_bytes(result: &ToolResult) -> usize {
+    result.structured.len() + result.text.chars().map(written_bytes).sum::<usize>()
 }
 
 struct Answered<'a> {
@@ -223,6 +225,8 @@ struct Answered<'a> {
     headers: &'a [(String, String)],
     body_end: BodyEnd,
     redactions: u64,
+    /// Whether `result_read` can go on where the page ends.
+    is_kept: bool,
 }
 
 impl Answered<'_> {
@@ -247,7 +251,7 @@ impl Answered<'_> {
             .raw("headers", &headers)
             .text("body_end", self.body_end.as_str())
             .number("redactions", self.redactions);
-        page_members(object, page, body_bytes).end()
+        page_members(object, page, body_bytes, self.is_kept).end()
     }
 
     fn text(&self, page: &Page, body_bytes: usize) -> String {
@@ -255,7 +259,7 @@ impl Answered<'_> {
         for (name, value) in self.headers {
             text += &format!("{name}: {value}\n");
         }
-        text += &page_text(self.head.call, page, body_bytes);
+        text += &page_text(self.head.call, page, body_bytes, self.is_kept);
         text += match self.body_end {
             BodyEnd::Whole => "",
             BodyEnd::NotProven => {
@@ -288,12 +292,12 @@ pub fn kept_page(call: CallId, body: &Body, offset: usize, length: Option<usize>
     let head = Head { call, state: State::Completed, outcome: None, reason: None, message: None };
     ToolResult {
         is_error: false,
-        text: head.text() + "\n" + &page_text(call, &page, body.bytes.len()),
-        structured: page_members(head.object(), &page, body.bytes.len()).end(),
+        text: head.text() + "\n" + &page_text(call, &page, body.bytes.len(), true),
+        structured: page_members(head.object(), &page, body.bytes.len(), true).end(),
     }
 }
 
-fn page_members(object: Object, page: &Page, body_bytes: usize) -> Object {
+fn page_members(object: Object, page: &Page, body_bytes: usize, is_kept: bool) -> Object {
     let next = page.offset + page.count;
     let object = object
         .text("body", &page.shown)
@@ -301,10 +305,10 @@ fn page_members(object: Object, page: &Page, body_bytes: usize) -> Object {
         .number("body_bytes", body_bytes as u64)
         .number("offset", page.offset as u64)
         .number("shown_bytes", page.count as u64);
-    if next < body_bytes { object.number("next_offset", next as u64) } else { object }
+    if is_kept && next < body_bytes { object.number("next_offset", next as u64) } else { object }
 }
 
-fn page_text(call: CallId, page: &Page, body_bytes: usize) -> String {
+fn page_text(call: CallId, page: &Page, body_bytes: usize, is_kept: bool) -> String {
     let next = page.offset + page.count;
     let mut text = String::new();
     if page.encoding == "base64" {
@@ -314,7 +318,7 @@ fn page_text(call: CallId, page: &Page, body_bytes: usize) -> String {
     text += &page.shown;
     if page.offset > 0 || next < body_bytes {
         text += &format!("\n[shown: bytes {} to {next} of {body_bytes}", page.offset);
-        if next < body_bytes {
+        if is_kept && next < body_bytes {
             text += &format!("; more: result_read {{\"call_id\": \"{call}\", \"offset\": {next}}}");
         }
         text += "]";

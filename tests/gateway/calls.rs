@@ -198,6 +198,26 @@ fn a_result_can_be_read_on_page_by_page() {
 }
 
 #[test]
+fn what_is_not_kept_is_not_promised() {
+    let service = Service::start(|_| Reply::ok("", "x".repeat(100_000).as_bytes()));
+    let mut config = config_for(service.port);
+    config["limits"] = json!({ "kept_results_bytes": 50_000 });
+    let home = Home::with_config(&config);
+    let mut gateway = Launch::mcp(home.path()).start();
+    gateway.handshake();
+    let result = gateway.request(2, get(&service, "/repos/a"));
+    let structured = &result["structuredContent"];
+    assert_eq!(structured["body_bytes"], 100_000);
+    assert!(structured.get("next_offset").is_none());
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("of 100000") && !text.contains("result_read"), "the cut is stated");
+    let arguments = json!({ "call_id": structured["call_id"] });
+    let page = gateway.ask(&super::harness::call_tool(3, "result_read", arguments));
+    assert_eq!(page["result"]["structuredContent"]["reason"], "unknown_call");
+    gateway.end();
+}
+
+#[test]
 fn calls_in_flight_and_calls_per_minute_are_bounded() {
     let service = Service::simple();
     let mut config = config_for(service.port);
