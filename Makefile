@@ -19,7 +19,7 @@ demo: build ## shows the main job in a minute: a call allowed, one denied, one m
 
 build: ## builds the static binary
 	@.ci/need build
-	$(STATIC) build $(RELEASE) --bin keyward && ls -lh $(KEYWARD)
+	$(STATIC) build $(RELEASE) --bin keyward && ls -l $(KEYWARD)
 
 test: ## runs the tests against a debug build
 	@.ci/need test
@@ -42,6 +42,6 @@ bench: build ## measures the static binary beside its peers
 	@CARGO_TARGET_DIR=$(abspath $(BUILT))/bench cargo run --locked --release --manifest-path tests/bench/Cargo.toml -- $(KEYWARD)
 
 ready: ## all of check, test, static, interop and bench: what CI runs
-	@.ci/need $(filter-out bench,$(STAGES))
+	@.ci/need build $(filter-out bench,$(STAGES))
 	@set -e; for stage in $(STAGES); do begun=$$(date +%s); $(MAKE) --no-print-directory $$stage; \
 	echo "-- $$stage: $$(($$(date +%s) - begun)) s"; done
