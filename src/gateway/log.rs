@@ -5,9 +5,8 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use log::{LevelFilter, Log, Metadata, Record};
@@ -15,13 +14,25 @@ use log::{LevelFilter, Log, Metadata, Record};
 use crate::clock::Deadline;
 use crate::limits;
 
-/// The log's thread.
+/// The log.
 pub struct Logging {
     flush: Sender<Sender<()>>,
+    has_begun: Arc<AtomicBool>,
 }
 
 struct Queue {
     lines: Sender<String>,
+    dropped: Arc<AtomicU64>,
+    has_begun: Arc<AtomicBool>,
+    /// Becomes the thread with the first line: most sessions log none.
+    writer: Mutex<Option<Writer>>,
+}
+
+/// What the log's thread owns.
+struct Writer {
+    stderr: File,
+    queued: Receiver<String>,
+    flushes: Receiver<Sender<()>>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -29,17 +40,21 @@ struct Queue {
 /// (`off`, `error`, `warn`, `info`, `debug`, `trace`; `warn` where it names none), and turns panics into log lines.
 ///
 /// # Errors
-/// No thread or descriptor is left, or a log was installed before.
+/// No descriptor is left, or a log was installed before.
 pub fn install() -> std::io::Result<Logging> {
     let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?;
     let level = std::env::var("KEYWARD_LOG").ok().and_then(|level| level.parse().ok());
     let (lines, queued) = bounded(limits::LOG_LINES);
     let (flush, flushes) = bounded(1);
-    let dropped = Arc::new(AtomicU64::new(0));
-    let queue = Queue { lines, dropped: Arc::clone(&dropped) };
-    std::thread::Builder::new()
-        .name("log".into())
-        .spawn(move || write_all(stderr, &queued, &flushes, &dropped))?;
+    let (dropped, has_begun) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let writer =
+        Writer { stderr: File::from(stderr), queued, flushes, dropped: Arc::clone(&dropped) };
+    let queue = Queue {
+        lines,
+        dropped,
+        has_begun: Arc::clone(&has_begun),
+        writer: Mutex::new(Some(writer)),
+    };
     log::set_boxed_logger(Box::new(queue)).map_err(std::io::Error::other)?;
     log::set_max_level(level.unwrap_or(LevelFilter::Warn));
     std::panic::set_hook(Box::new(|panic| {
@@ -48,12 +63,15 @@ pub fn install() -> std::io::Result<Logging> {
         // The panic's text may hold anything: it stays out.
         log::error!("internal fault in thread {} at {place}", thread.name().unwrap_or("?"));
     }));
-    Ok(Logging { flush })
+    Ok(Logging { flush, has_begun })
 }
 
 impl Logging {
     /// Waits until what was logged so far is written, or the deadline has passed.
     pub fn flush(&self, deadline: Deadline) {
+        if !self.has_begun.load(Ordering::SeqCst) {
+            return;
+        }
         let (done, written) = bounded(1);
         if self.flush.send_deadline(done, deadline.as_instant()).is_ok() {
             // Either way the process ends now.
@@ -77,9 +95,22 @@ impl Log for Queue {
         if self.lines.try_send(line).is_err() {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
+        self.begin();
     }
 
     fn flush(&self) {}
+}
+
+impl Queue {
+    /// Starts the thread, once. Where none can be had the lines are lost, as without a reader.
+    fn begin(&self) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            let thread = std::thread::Builder::new().name("log".into());
+            let begun = thread.spawn(move || writer.write_all()).is_ok();
+            self.has_begun.store(begun, Ordering::SeqCst);
+        }
+    }
 }
 
 /// Cuts to `limits::LOG_LINE_BYTES` and shows control characters instead of sending them.
@@ -100,32 +131,30 @@ fn one_line(text: &str) -> String {
     line
 }
 
-fn write_all(
-    stderr: OwnedFd,
-    queued: &Receiver<String>,
-    flushes: &Receiver<Sender<()>>,
-    dropped: &AtomicU64,
-) {
-    let mut stderr = File::from(stderr);
-    // Who does not read stderr, or closed it, misses lines and stops nothing.
-    let mut write = |line: &str| {
-        let lost = dropped.swap(0, Ordering::Relaxed);
-        if lost > 0 {
-            stderr.write_all(format!("keyward: warn: {lost} log lines dropped\n").as_bytes()).ok();
-        }
-        stderr.write_all(line.as_bytes()).ok();
-    };
-    loop {
-        crossbeam_channel::select! {
-            recv(queued) -> line => match line {
-                Ok(line) => write(&line),
-                Err(_) => return,
-            },
-            recv(flushes) -> done => {
-                queued.try_iter().for_each(|line| write(&line));
-                // Dropping it says that all is written.
-                drop(done);
-            },
+impl Writer {
+    fn write_all(self) {
+        let Self { mut stderr, queued, flushes, dropped } = self;
+        // Who does not read stderr, or closed it, misses lines and stops nothing.
+        let mut write = |line: &str| {
+            let lost = dropped.swap(0, Ordering::Relaxed);
+            if lost > 0 {
+                let line = format!("keyward: warn: {lost} log lines dropped\n");
+                stderr.write_all(line.as_bytes()).ok();
+            }
+            stderr.write_all(line.as_bytes()).ok();
+        };
+        loop {
+            crossbeam_channel::select! {
+                recv(queued) -> line => match line {
+                    Ok(line) => write(&line),
+                    Err(_) => return,
+                },
+                recv(flushes) -> done => {
+                    queued.try_iter().for_each(|line| write(&line));
+                    // Dropping it says that all is written.
+                    drop(done);
+                },
+            }
         }
     }
 }
