@@ -17,6 +17,8 @@ use crate::fault::{Dialogue, Fault};
 use crate::watch::Watch;
 
 const READ_BYTES: usize = 256 * 1024;
+/// How much of what is sent is kept for a fault.
+const SENT_BYTES: usize = 1024;
 
 /// A program to measure, and what to call in it.
 pub(crate) struct Program {
@@ -68,6 +70,7 @@ impl<'a> Client<'a> {
         let watch = Watch::start(limit).map_err(Fault::setup("starting a thread"))?;
         let chunk = vec![0; READ_BYTES].into_boxed_slice();
         let initialize = dialogue::initialize();
+        let sent = initialize.clone();
 
         let begun = Instant::now();
         let mut child =
@@ -83,7 +86,7 @@ impl<'a> Client<'a> {
             chunk,
             buffer: Vec::new(),
             taken: 0,
-            sent: Vec::new(),
+            sent,
             watch: Some(watch),
             next_id: 1,
         };
@@ -110,7 +113,9 @@ impl<'a> Client<'a> {
     pub(crate) fn send(&mut self, line: &[u8]) -> Result<(), Fault> {
         let written = self.stdin.as_mut().expect("open until finish").write_all(line);
         if let Err(error) = written {
-            self.remember(line);
+            // It died or closed its input; what it said before may tell why.
+            drop(self.stdin.take());
+            drop(self.stdout.read_to_end(&mut self.buffer));
             return Err(self.fault(&format!("stdin cannot be written: {error}"), &[]));
         }
         Ok(())
@@ -135,15 +140,10 @@ impl<'a> Client<'a> {
 
     /// Sends a line and takes one; tells how long that took.
     pub(crate) fn exchange(&mut self, line: &[u8]) -> Result<(Vec<u8>, Duration), Fault> {
+        self.remember(line);
         let begun = Instant::now();
         self.send(line)?;
-        let answer = match self.receive() {
-            Ok(answer) => answer,
-            Err(fault) => {
-                self.remember(line);
-                return Err(self.with_sent(fault));
-            }
-        };
+        let answer = self.receive()?;
         Ok((answer, begun.elapsed()))
     }
 
@@ -161,6 +161,7 @@ impl<'a> Client<'a> {
         lines: &[u8],
         count: usize,
     ) -> Result<(Vec<u8>, Duration), Fault> {
+        self.remember(lines);
         let mut stdin = self.stdin.take().expect("open until finish");
         let begun = Instant::now();
         let (written, read) = thread::scope(|scope| {
@@ -173,8 +174,7 @@ impl<'a> Client<'a> {
             (feeder.join().expect("the feeder returns its errors"), read.map(|()| took))
         });
         self.stdin = Some(stdin);
-        self.remember(lines);
-        let took = read.map_err(|fault| self.with_sent(fault))?;
+        let took = read?;
         if let Err(error) = written {
             return Err(self.fault(&format!("stdin cannot be written: {error}"), &[]));
         }
@@ -236,18 +236,10 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn remember(&mut self, line: &[u8]) {
-        self.sent = line[..line.len().min(READ_BYTES)].to_vec();
-    }
-
-    fn with_sent(&self, fault: Fault) -> Fault {
-        match fault {
-            Fault::Dialogue(mut dialogue) => {
-                dialogue.sent.clone_from(&self.sent);
-                Fault::Dialogue(dialogue)
-            }
-            other => other,
-        }
+    /// Keeps the beginning of what is sent, to be shown with a fault.
+    pub(crate) fn remember(&mut self, lines: &[u8]) {
+        self.sent.clear();
+        self.sent.extend_from_slice(&lines[..lines.len().min(SENT_BYTES)]);
     }
 
     /// Ends the program and gathers what it said.
@@ -255,10 +247,11 @@ impl<'a> Client<'a> {
         let late = self.watch.as_ref().is_some_and(Watch::expired);
         let what = if late { format!("not done at the deadline; {what}") } else { what.into() };
         drop(self.stdin.take());
-        let answer =
-            if answer.is_empty() { self.buffer[self.taken..].to_vec() } else { answer.to_vec() };
-        let status = if answer.is_empty() { self.reap().ok() } else { None };
-        self.dialogue(what, &answer, status)
+        let (received, status) = match answer {
+            [] => (self.buffer[self.taken..].to_vec(), self.reap().ok()),
+            answer => (answer.to_vec(), None),
+        };
+        self.dialogue(what, &received, status)
     }
 
     fn dialogue(&self, what: String, received: &[u8], status: Option<ExitStatus>) -> Fault {

@@ -61,11 +61,21 @@ impl fmt::Display for Dialogue {
 }
 
 fn head(bytes: &[u8]) -> String {
-    let shown = &bytes[..bytes.len().min(SHOWN_BYTES)];
-    format!("({} bytes) {}", bytes.len(), shown.escape_ascii())
+    show(bytes.len(), &bytes[..bytes.len().min(SHOWN_BYTES)])
 }
 
 fn tail(bytes: &[u8]) -> String {
-    let shown = &bytes[bytes.len().saturating_sub(SHOWN_BYTES)..];
-    format!("({} bytes) {}", bytes.len(), shown.escape_ascii())
+    show(bytes.len(), &bytes[bytes.len().saturating_sub(SHOWN_BYTES)..])
+}
+
+/// What is printable stands as it is, quotes also; the rest is escaped.
+fn show(of: usize, bytes: &[u8]) -> String {
+    let mut text = format!("({of} bytes) ");
+    for byte in bytes {
+        match byte {
+            b' '..=b'~' => text.push(char::from(*byte)),
+            _ => text.extend(byte.escape_ascii().map(char::from)),
+        }
+    }
+    text
 }
