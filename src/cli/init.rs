@@ -113,6 +113,7 @@ UNDER A USER ID OF ITS OWN. A wall: the agent's user cannot read the home. Once,
     useradd --system --create-home --shell /usr/sbin/nologin keyward
     install -o root -g root -m 755 {program} {installed}
     sudo -u keyward {installed} init
+    install -o keyward -g keyward -m 600 /dev/stdin /home/keyward/.keyward/github-token   (paste it, then Ctrl-D)
   and this one line in a file of its own that `visudo -f /etc/sudoers.d/keyward` opens (USER is the
   agent's user; no other argument is allowed, and everything else asks for a password as before):
     USER ALL=(keyward) NOPASSWD: {installed} mcp
