@@ -1,4 +1,5 @@
-//! Bytes of one peer to typed JSON-RPC, strictly and in stages: [`frame`], [`json`], [`rpc`].
+//! Bytes of one peer to typed JSON-RPC, strictly and in stages ([`frame`], [`json`], [`rpc`]), and
+//! JSON back to it ([`mod@write`]).
 //!
 //! It knows nothing of MCP, tools or effects, and reads in both directions: what a client sends to
 //! us and, one day, what a server sends to us.
