@@ -210,6 +210,8 @@ pub const KEPT_RESULTS_FOR: Duration = Duration::from_secs(600);
 pub const NESTING: usize = 64;
 /// Longest URL of a request in bytes, as it comes.
 pub const URL_BYTES: usize = 16 * 1024;
+/// Arguments that do not fit which one answer names.
+pub const ARGUMENT_FAULTS: usize = 16;
 /// Headers that one request may set.
 pub const HEADERS: usize = 64;
 /// Bytes of names and values of all headers that one request sets.

@@ -139,11 +139,13 @@ pub fn fault(id: &Id, fault: &Fault) -> Line {
         }
         Fault::Params(sentence) => error(Some(id), false, Code::InvalidParams, sentence),
         Fault::UnsupportedVersion { requested } => {
-            let data = json!({ "supported": supported_versions(), "requested": requested });
+            let data = Object::new()
+                .text("requested", requested)
+                .raw("supported", &json!(supported_versions()).to_string());
             let error = Object::new()
                 .raw("code", &Code::UnsupportedVersion.number().to_string())
                 .text("message", "Unsupported protocol version")
-                .raw("data", &data.to_string());
+                .raw("data", &data.end());
             error_line(Some(id), false, &error.end())
         }
     }

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 
 use super::revision::Revision;
+use crate::limits;
 use crate::wire::json::{Json, Kind};
 
 /// A tool as the wiring offers it.
@@ -112,8 +113,11 @@ impl ObjectSchema {
     /// One sentence for each fault.
     pub fn check<'a>(&self, arguments: Option<Json<'a>>) -> Result<Arguments<'a>, Vec<String>> {
         let given: Vec<_> = arguments.into_iter().flat_map(Json::members).collect();
-        let mut faults: Vec<String> =
-            given.iter().filter_map(|(name, value)| self.fault_of(name, *value)).collect();
+        let mut unfit = given.iter().filter_map(|(name, value)| self.fault_of(name, *value));
+        let mut faults: Vec<String> = unfit.by_ref().take(limits::ARGUMENT_FAULTS).collect();
+        if unfit.next().is_some() {
+            faults.push("There are more faults than these.".into());
+        }
         for property in self.properties.iter().filter(|property| property.required) {
             if !given.iter().any(|(name, _)| name == property.name) {
                 faults.push(format!("`{}` is missing.", property.name));
