@@ -194,10 +194,14 @@ impl Config {
     pub fn current(&mut self) -> Result<&Arc<Policy>, &ConfigFault> {
         if let Some(path) = &self.path {
             let now = std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
-            if now != self.stamp {
+            let changed = now != self.stamp;
+            // What a configuration depends on can be mended without it: a folder, a `ca_file`.
+            if changed || self.loaded.is_err() {
+                let was_faulty = self.loaded.is_err();
                 (self.stamp, self.loaded) = read(path);
                 match &self.loaded {
                     Ok(_) => log::info!("configuration changed: loaded"),
+                    Err(_) if was_faulty && !changed => {}
                     Err(_) => log::error!("configuration changed: faulty, nothing acts"),
                 }
             }

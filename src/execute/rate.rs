@@ -46,9 +46,11 @@ impl Rate {
         if limit == 0 {
             return Ok(false);
         }
+        // The turn and the lock share one limit, or each worker would wait for all before it.
+        let limit_of_wait = Deadline::after(limits::RATE_LOCK_FOR);
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = open(&self.lock)?;
-        acquire(&lock)?;
+        acquire(&lock, limit_of_wait)?;
         let file = open(&self.ring)?;
         Ring::load(&file, self.boot, limit as u64)?.admit(&file, since_boot())
     }
@@ -166,8 +168,7 @@ fn open(path: &std::path::Path) -> io::Result<File> {
 }
 
 /// Takes the lock, which is held for some microseconds at a time. It goes with the file.
-fn acquire(lock: &File) -> io::Result<()> {
-    let limit = Deadline::after(limits::RATE_LOCK_FOR);
+fn acquire(lock: &File, limit: Deadline) -> io::Result<()> {
     let mut pause = Duration::from_micros(50);
     loop {
         match lock.try_lock() {

@@ -5,6 +5,7 @@ use ureq::http::{HeaderMap, HeaderName, StatusCode, Version, header, response};
 use crate::action::http::Method;
 use crate::credential::redact::Redactor;
 use crate::limits;
+use crate::wire::write::written_bytes;
 
 /// Response headers that are shown without being asked for; lower case, in order.
 const SHOWN: [&str; 31] = [
@@ -108,13 +109,14 @@ impl Shown {
             }
             let name = name.as_str();
             let (value, redactions) = redactor.redact_whole(value.as_bytes());
-            bytes += name.len() + value.len();
+            let value = String::from_utf8_lossy(&value).into_owned();
+            bytes += name.len() + value.chars().map(written_bytes).sum::<usize>();
             if shown.list.len() == limits::SHOWN_HEADERS || bytes > limits::SHOWN_HEADER_BYTES {
                 shown.left_out += 1;
                 continue;
             }
             shown.redactions += redactions;
-            shown.list.push((name.into(), String::from_utf8_lossy(&value).into_owned()));
+            shown.list.push((name.into(), value));
         }
         shown
     }

@@ -102,7 +102,9 @@ impl Lookups {
 
     /// Starts a thread unless one is idle or all run.
     fn start_thread(&self) {
-        if self.idle.load(Ordering::SeqCst) > 0 {
+        // Whoever counts on an idle thread takes it: nobody else counts on the same one.
+        let taken = |idle: usize| idle.checked_sub(1);
+        if self.idle.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken).is_ok() {
             return;
         }
         let more = |started| (started < limits::LOOKUPS).then_some(started + 1);
@@ -122,14 +124,9 @@ fn ask_system(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
 }
 
 fn serve(waiting: &Receiver<Question>, idle: &AtomicUsize, ask: Ask) {
-    loop {
+    while let Ok(question) = waiting.recv() {
+        question.put_to(ask);
         idle.fetch_add(1, Ordering::SeqCst);
-        let question = waiting.recv();
-        idle.fetch_sub(1, Ordering::SeqCst);
-        match question {
-            Ok(question) => question.put_to(ask),
-            Err(_) => return,
-        }
     }
 }
 
