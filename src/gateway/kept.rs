@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::show::Body;
+use super::page::Body;
 use crate::limits;
 use crate::name::CallId;
 

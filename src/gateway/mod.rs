@@ -11,6 +11,7 @@ mod linger;
 pub mod log;
 mod names;
 pub mod outbox;
+pub mod page;
 pub mod reader;
 pub mod show;
 pub mod signals;

@@ -91,7 +91,8 @@ impl Outbox {
                     self.overflow.push_front(batch);
                     return;
                 }
-                Err(TrySendError::Disconnected(_)) => self.close(),
+                // The dispatcher learns of it by the writer's end, and closes.
+                Err(TrySendError::Disconnected(_)) => self.overflow.clear(),
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Invariant: after a fault that closes the session no further byte is interpreted.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
 
@@ -165,7 +165,8 @@ impl Input {
                 Err(_) => return Ok(0),
             }
             match self.stdin.read(chunk) {
-                Err(fault) if fault.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(fault)
+                    if matches!(fault.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => {}
                 Err(_) => return Ok(0),
                 Ok(count) => return Ok(count),
             }

@@ -1,87 +1,14 @@
 //! What an agent is shown of a call: the same as text and as structured content, and what was cut.
 //!
-//! Invariant: a shown page is valid UTF-8 and never ends inside a character; what is left out is said.
+//! Invariant: what is left out is said, and nothing is promised that is not kept.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
+use super::page::{Body, Page};
 use crate::execute::{BodyEnd, End, HttpResponse, Observation};
 use crate::limits::{self, Limits};
 use crate::mcp::answer::ToolResult;
 use crate::name::CallId;
 use crate::state::{Outcome, Reason, State};
 use crate::wire::write::{Object, written_bytes};
-
-/// A body that can be shown page by page.
-#[derive(Debug)]
-pub struct Body {
-    bytes: Vec<u8>,
-    is_text: bool,
-}
-
-impl Body {
-    /// Takes a body over. One that ends `whole` is text if it is UTF-8; of one that was cut, the
-    /// pieces of a last character are dropped.
-    pub fn new(mut bytes: Vec<u8>, whole: bool) -> Self {
-        let is_text = match std::str::from_utf8(&bytes) {
-            Ok(_) => true,
-            Err(fault) if fault.error_len().is_none() && !whole => {
-                bytes.truncate(fault.valid_up_to());
-                true
-            }
-            Err(_) => false,
-        };
-        Self { bytes, is_text }
-    }
-
-    /// The body itself.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// The page that begins at `offset`: at most `max_bytes` of the body, and at most
-    /// `max_written` bytes as a JSON string.
-    pub fn page(&self, offset: usize, max_bytes: usize, max_written: usize) -> Page {
-        let offset = offset.min(self.bytes.len());
-        match std::str::from_utf8(&self.bytes) {
-            Ok(text) if self.is_text => text_page(text, offset, max_bytes, max_written),
-            _ => {
-                let count = max_bytes.min(max_written / 4 * 3).min(self.bytes.len() - offset);
-                let shown = STANDARD.encode(&self.bytes[offset..offset + count]);
-                Page { offset, count, shown, encoding: "base64" }
-            }
-        }
-    }
-}
-
-fn text_page(text: &str, offset: usize, max_bytes: usize, max_written: usize) -> Page {
-    let offset = text.floor_char_boundary(offset);
-    let (mut count, mut written) = (0, 0);
-    for character in text[offset..].chars() {
-        written += written_bytes(character);
-        if written > max_written || count + character.len_utf8() > max_bytes {
-            break;
-        }
-        count += character.len_utf8();
-    }
-    let shown = text[offset..offset + count].to_owned();
-    Page { offset, count, shown, encoding: "utf-8" }
-}
-
-/// A part of a body, as it is shown.
-#[derive(PartialEq, Eq, Debug)]
-pub struct Page {
-    /// Where it begins, in bytes of the body; the beginning of a character.
-    pub offset: usize,
-    /// How many bytes of the body it shows.
-    pub count: usize,
-    shown: String,
-    encoding: &'static str,
-}
-
-impl Page {
-    const NONE: Self = Self { offset: 0, count: 0, shown: String::new(), encoding: "utf-8" };
-}
 
 /// How much one result may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +20,11 @@ pub struct Room {
 }
 
 impl Room {
+    /// The budget of kept results that decides whether a page says there is more.
+    pub fn kept_bytes(self) -> usize {
+        self.kept_bytes
+    }
+
     /// As the limits say, or as much as the call asks for, which lifts the bound of the line.
     pub fn new(limits: &Limits, max_bytes: Option<usize>) -> Self {
         let kept_bytes = limits.kept_results_bytes();
@@ -201,13 +133,13 @@ fn ending(
 fn http_result(head: &Head<'_>, response: HttpResponse, room: Room) -> (ToolResult, Option<Body>) {
     let HttpResponse { status, headers, body, body_end, redactions } = response;
     let body = Body::new(body, matches!(body_end, BodyEnd::Whole | BodyEnd::NotProven));
-    let is_kept = body.bytes.len() <= room.kept_bytes;
+    let is_kept = body.bytes().len() <= room.kept_bytes;
     let answer = Answered { head, status, headers: &headers, body_end, redactions, is_kept };
-    let bare = answer.result(&Page::NONE, body.bytes.len());
+    let bare = answer.result(&Page::NONE, body.bytes().len());
     let max_written = room.line_bytes.saturating_sub(ENVELOPE_BYTES + line_bytes(&bare)) / 2;
     let page = body.page(0, room.shown_bytes, max_written);
-    let result = answer.result(&page, body.bytes.len());
-    let rest = (is_kept && page.count < body.bytes.len()).then_some(body);
+    let result = answer.result(&page, body.bytes().len());
+    let rest = (is_kept && page.count < body.bytes().len()).then_some(body);
     (result, rest)
 }
 
@@ -292,8 +224,8 @@ pub fn kept_page(call: CallId, body: &Body, offset: usize, length: Option<usize>
     let head = Head { call, state: State::Completed, outcome: None, reason: None, message: None };
     ToolResult {
         is_error: false,
-        text: head.text() + "\n" + &page_text(call, &page, body.bytes.len(), true),
-        structured: page_members(head.object(), &page, body.bytes.len(), true).end(),
+        text: head.text() + "\n" + &page_text(call, &page, body.bytes().len(), true),
+        structured: page_members(head.object(), &page, body.bytes().len(), true).end(),
     }
 }
 
@@ -329,40 +261,6 @@ fn page_text(call: CallId, page: &Page, body_bytes: usize, is_kept: bool) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pages_never_cut_a_character_and_cover_everything() {
-        let text = "a→é\u{1f600}\"\n\u{1}".repeat(50);
-        let body = Body::new(text.clone().into_bytes(), true);
-        for max_bytes in 4..40 {
-            let (mut offset, mut seen) = (0, String::new());
-            while offset < text.len() {
-                let page = body.page(offset, max_bytes, usize::MAX);
-                assert_eq!((page.offset, page.encoding), (offset, "utf-8"));
-                assert!(page.count > 0 && page.count <= max_bytes);
-                seen += &page.shown;
-                offset += page.count;
-            }
-            assert_eq!(seen, text);
-        }
-    }
-
-    #[test]
-    fn an_offset_inside_a_character_begins_with_it() {
-        let body = Body::new("a→b".into(), true);
-        let page = body.page(2, 100, usize::MAX);
-        assert_eq!((page.offset, page.count, page.shown.as_str()), (1, 4, "→b"));
-    }
-
-    #[test]
-    fn binary_is_base64_and_a_cut_character_is_dropped() {
-        let binary = Body::new(vec![0xb0, 0xa1], true).page(0, 100, usize::MAX);
-        assert_eq!((binary.shown.as_str(), binary.encoding), ("sKE=", "base64"));
-        let cut = Body::new("ab→".as_bytes()[..4].to_vec(), false).page(0, 100, usize::MAX);
-        assert_eq!((cut.shown.as_str(), cut.encoding, cut.count), ("ab", "utf-8", 2));
-        let whole = Body::new("ab→".as_bytes()[..4].to_vec(), true).page(0, 100, usize::MAX);
-        assert_eq!(whole.encoding, "base64");
-    }
 
     #[test]
     fn a_line_stays_under_its_bound_whatever_the_body_needs_when_written() {

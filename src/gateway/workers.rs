@@ -8,12 +8,13 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::linger;
-use super::show::{self, Body, Room};
+use super::page::Body;
+use super::show::{self, Room};
 use crate::execute::cut::Cut;
 use crate::execute::rate::Rate;
 use crate::execute::{End, Execute, Job, Observation};
 use crate::limits;
-use crate::mcp::answer::{self, Line};
+use crate::mcp::answer::{self, Line, ToolResult};
 use crate::mcp::revision::Revision;
 use crate::name::CallId;
 use crate::state::{Reason, State};
@@ -49,6 +50,8 @@ pub struct Done {
     pub line: Line,
     /// The body, where it was not shown whole.
     pub rest: Option<Body>,
+    /// The budget under which the answer says that it is kept.
+    pub kept_bytes: usize,
 }
 
 /// Every worker is taken.
@@ -132,25 +135,26 @@ fn work(hands: &Hands) {
     }
 }
 
+/// A panic becomes an outcome: whatever had begun, its end was not seen.
 fn finish(hands: &Hands, task: Task) -> Done {
     let Task { job, cut, id, revision, room, calls_per_minute } = task;
-    let call = job.call;
-    let seen = match refuse_by_rate(hands, calls_per_minute) {
-        Some(refused) => refused,
-        None => run(hands, job, &cut),
-    };
-    let state = seen.end.state();
-    let (result, rest) = show::observation(call, seen, room);
+    let (call, kept_bytes) = (job.call, room.kept_bytes());
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        let refused = refuse_by_rate(hands, calls_per_minute);
+        show(call, refused.unwrap_or_else(|| hands.executor.run(job, &cut)), room)
+    }));
+    let (state, result, rest) = ran.unwrap_or_else(|_| {
+        let message = "Keyward failed while it ran this action; whether it happened is not known.";
+        show(call, Observation::new(End::Unknown(None), Some(message.into())), room)
+    });
     let line = answer::tool_result(&id, revision, &result);
-    Done { id, call, state, line, rest }
+    Done { id, call, state, line, rest, kept_bytes }
 }
 
-/// A panic becomes an outcome: whatever had begun, its end was not seen.
-fn run(hands: &Hands, job: Job, cut: &Cut) -> Observation {
-    catch_unwind(AssertUnwindSafe(|| hands.executor.run(job, cut))).unwrap_or_else(|_| {
-        let message = "Keyward failed while it ran this action; whether it happened is not known.";
-        Observation { end: End::Unknown(None), message: Some(message.into()), http: None }
-    })
+fn show(call: CallId, seen: Observation, room: Room) -> (State, ToolResult, Option<Body>) {
+    let state = seen.end.state();
+    let (result, rest) = show::observation(call, seen, room);
+    (state, result, rest)
 }
 
 fn refuse_by_rate(hands: &Hands, calls_per_minute: Option<usize>) -> Option<Observation> {
@@ -164,5 +168,5 @@ fn refuse_by_rate(hands: &Hands, calls_per_minute: Option<usize>) -> Option<Obse
         }
     };
     let end = End::NotDispatched(Reason::Rate);
-    Some(Observation { end, message: Some(message.into()), http: None })
+    Some(Observation::new(end, Some(message.into())))
 }

@@ -218,6 +218,63 @@ fn what_is_not_kept_is_not_promised() {
 }
 
 #[test]
+fn a_page_that_was_promised_is_kept_though_the_configuration_turns_faulty() {
+    let service = Service::start(|_| {
+        std::thread::park_timeout(std::time::Duration::from_millis(300));
+        Reply::ok("", "x".repeat(100_000).as_bytes())
+    });
+    let home = Home::for_service(service.port);
+    let mut gateway = Launch::mcp(home.path()).start();
+    gateway.handshake();
+    gateway.say(&http_request(2, get(&service, "/repos/a")));
+    service.wait_for_requests(1);
+    home.folder.write("config.json", b"{");
+    let structured = gateway.answer_to(2)["result"]["structuredContent"].take();
+    let arguments =
+        json!({ "call_id": structured["call_id"], "offset": structured["next_offset"] });
+    let page = gateway.ask(&super::harness::call_tool(3, "result_read", arguments));
+    assert_eq!(page["result"]["structuredContent"]["state"], "completed", "{page}");
+    gateway.end();
+}
+
+#[test]
+fn a_configuration_whose_cause_was_mended_is_in_force_again() {
+    let service = Service::simple();
+    let home = Home::for_service(service.port);
+    let mut gateway = Launch::mcp(home.path()).start();
+    gateway.handshake();
+    let mut config = config_for(service.port);
+    config["credentials"]["token"]["source"]["file"] =
+        home.path().join("token").to_str().unwrap().into();
+    let ca = home.path().join("ca.pem");
+    config["http"]["other"] =
+        json!({ "base_url": "https://other.test/", "ca_file": ca, "rules": [] });
+    home.folder.write("config.json", config.to_string().as_bytes());
+    let faulty = gateway.request(2, get(&service, "/repos/a"));
+    assert_eq!(faulty["structuredContent"]["reason"], "config_faulty");
+    home.folder.write("ca.pem", &super::peer::fixture("authority.pem"));
+    assert_eq!(gateway.request(3, get(&service, "/repos/a"))["isError"], false);
+    gateway.end();
+}
+
+#[test]
+fn headers_that_grow_when_written_do_not_pass_the_bound_of_a_line() {
+    for unit in ["\"", "\u{e9}", "\\"] {
+        let value = unit.repeat(16_000 / unit.len());
+        let service = Service::start(move |_| {
+            Reply::ok(&format!("etag: {value}\r\nlink: {value}\r\n"), "x".repeat(9000).as_bytes())
+        });
+        let home = Home::for_service(service.port);
+        let mut gateway = Launch::mcp(home.path()).start();
+        gateway.handshake();
+        assert_eq!(gateway.request(2, get(&service, "/repos/a"))["isError"], false);
+        for line in gateway.end().stdout.split(|byte| *byte == b'\n') {
+            assert!(line.len() <= 60 * 1024, "{unit:?}: {}", line.len());
+        }
+    }
+}
+
+#[test]
 fn calls_in_flight_and_calls_per_minute_are_bounded() {
     let service = Service::simple();
     let mut config = config_for(service.port);

@@ -663,3 +663,89 @@ fn modern_and_unknown_tools_are_wrong_params() {
     assert_eq!(gateway.ask(&call_tool(3, "run", json!({})))["error"]["code"], -32602);
     gateway.end();
 }
+
+#[test]
+fn a_client_that_goes_away_in_mid_talk_ends_the_session() {
+    for round in 0..30u64 {
+        let home = Home::for_service(1);
+        let mut gateway = Launch::mcp(home.path()).start_reading(false);
+        gateway.send(INITIALIZE.as_bytes());
+        let mut stdout = gateway.child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0; 1]).unwrap();
+        let mut stdin = gateway.take_stdin();
+        let feeder = std::thread::spawn(move || {
+            use std::io::Write as _;
+            let ping = format!("{}\n", list_tools(2));
+            // Ends with the first write that nobody takes.
+            while stdin.write_all(ping.as_bytes()).is_ok() {
+                std::thread::park_timeout(Duration::from_micros(10 * round));
+            }
+        });
+        drop(stdout);
+        let ended = gateway.wait_for(Duration::from_secs(2));
+        assert_eq!(ended.code(), Some(0));
+        feeder.join().unwrap();
+    }
+}
+
+#[test]
+fn a_stdout_that_does_not_block_gets_whole_lines() {
+    use std::process::{Command, Stdio};
+    let home = Home::for_service(1);
+    let (mut from, to) = std::io::pipe().unwrap();
+    rustix::fs::fcntl_setfl(&to, rustix::fs::OFlags::NONBLOCK).unwrap();
+    let mut child = Command::new(super::harness::keyward_bin())
+        .args(["mcp", "--home", home.path().to_str().unwrap()])
+        .stdin(Stdio::piped())
+        .stdout(to)
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let feeder = std::thread::spawn(move || {
+        use std::io::Write as _;
+        stdin.write_all(INITIALIZE.as_bytes()).unwrap();
+        for id in 2..102 {
+            stdin.write_all(format!("{}\n", list_tools(id)).as_bytes()).unwrap();
+        }
+    });
+    feeder.join().unwrap();
+    // Nobody has read so far: far more waits than a pipe holds.
+    let mut text = String::new();
+    from.read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(text.lines().count(), 101);
+    for line in text.lines() {
+        serde_json::from_str::<Value>(line).unwrap();
+    }
+}
+
+#[test]
+fn a_flood_of_wrong_arguments_gets_a_short_answer() {
+    let (_home, mut gateway) = fresh();
+    gateway.handshake();
+    let members: Vec<String> = (0..300_000).map(|n| format!("\"k{n}\":1")).collect();
+    let call = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"tools/call\",\"params\":{{\"name\":\"http_request\",\"arguments\":{{{}}}}}}}\n",
+        members.join(",")
+    );
+    gateway.send(call.as_bytes());
+    let answer = gateway.answer_to(7);
+    assert_eq!(state(&answer), "rejected");
+    assert!(answer.to_string().len() < 20_000, "{}", answer.to_string().len());
+    assert!(peak_kib(gateway.pid()) < 64 * 1024, "{} KiB", peak_kib(gateway.pid()));
+    gateway.end();
+}
+
+#[test]
+fn what_a_peer_says_is_never_echoed_with_a_line_separator() {
+    let (_home, mut gateway) = fresh();
+    let mut asked =
+        modern(json!({ "jsonrpc": "2.0", "id": "a\u{2028}b", "method": "server/discover" }));
+    asked["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] =
+        "a\u{2028}b\u{85}c\u{7f}".into();
+    let answer = gateway.ask(&asked);
+    assert_eq!(answer["error"]["data"]["requested"], "a\u{2028}b\u{85}c\u{7f}");
+    let raw = gateway.raw_stdout();
+    assert!(!raw.contains(['\u{2028}', '\u{85}', '\u{7f}']), "{raw:?}");
+    gateway.end();
+}

@@ -133,6 +133,9 @@ impl Dispatch {
         writer: &Writer,
         signals: &Receiver<()>,
     ) -> Event {
+        if self.outbox.is_open() && writer.is_over() {
+            return Event::ClientGone;
+        }
         let takes_input = matches!(self.phase, Phase::Open) && self.outbox.has_room();
         if takes_input && signals.is_empty() && self.workers.done().is_empty() {
             if let Some(incoming) = self.taken.next() {
@@ -156,16 +159,20 @@ impl Dispatch {
         if let Some(event) = soon {
             return event;
         }
-        let (no_input, no_client) = (never(), never());
+        let (no_input, no_client, no_room) = (never(), never(), never());
         let inbox = if takes_input { inbox } else { &no_input };
-        let client = if self.outbox.is_open() { &writer.ended } else { &no_client };
+        let (client, room) = if self.outbox.is_open() {
+            (&writer.ended, self.outbox.room())
+        } else {
+            (&no_client, &no_room)
+        };
         select! {
             recv(signals) -> signal => match signal {
                 Ok(()) => Event::Signal,
                 Err(_) => Event::Tick,
             },
             recv(self.workers.done()) -> done => done.map_or(Event::Tick, Event::Done),
-            recv(self.outbox.room()) -> _ => Event::Room,
+            recv(room) -> _ => Event::Room,
             recv(client) -> _ => Event::ClientGone,
             recv(inbox) -> batch => Event::Incoming(batch.unwrap_or_else(|_| vec![Incoming::End])),
             default(self.until_tick()) => Event::Tick,
@@ -216,11 +223,13 @@ impl Dispatch {
 
     fn cut_everything(&mut self) {
         self.calls.cut_all();
-        let ending = match self.phase {
-            Phase::Open => Ending::Normal,
-            Phase::Ending { ending, .. } => ending,
+        let soon = Deadline::after(limits::SIGNAL_GRACE);
+        let (ending, deadline) = match self.phase {
+            Phase::Open => (Ending::Normal, soon),
+            Phase::Ending { ending, cut: false, .. } => (ending, soon),
+            // A further signal extends nothing.
+            Phase::Ending { ending, cut: true, deadline } => (ending, deadline),
         };
-        let deadline = Deadline::after(limits::SIGNAL_GRACE);
         self.phase = Phase::Ending { ending, deadline, cut: true };
     }
 
@@ -306,14 +315,12 @@ impl Dispatch {
     }
 
     fn finish(&mut self, done: Done) {
-        let Done { id, call, state, line, rest } = done;
+        let Done { id, call, state, line, rest, kept_bytes } = done;
         self.workers.count_done();
         log::debug!("{call}: {}", state.as_str());
         let Some(running) = self.calls.remove(&id) else { return };
         if let Some(body) = rest {
-            let budget =
-                self.config.current().map_or(0, |policy| policy.limits().kept_results_bytes());
-            self.kept.keep(call, body, budget);
+            self.kept.keep(call, body, kept_bytes);
         }
         if !running.withdrawn {
             self.outbox.send(&line);
