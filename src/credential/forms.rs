@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use zeroize::Zeroizing;
 
+use super::place::percent_encode;
 use crate::limits;
 use crate::policy::config::CredentialKind;
 use crate::secret::Secret;
@@ -23,8 +24,14 @@ impl Forms {
             forms.add_encoded(value.expose());
         }
         match kind {
+            // What is sent, and that once more in base64: some services log whole heads that way.
             CredentialKind::Basic { username } => {
-                forms.add_encoded(&basic_pair(username, value));
+                let pair = basic_pair(username, value);
+                forms.add_encoded(&pair);
+                forms.add_encoded(Zeroizing::new(STANDARD.encode(&*pair)).as_bytes());
+            }
+            CredentialKind::Query { .. } if !forms.0.is_empty() => {
+                forms.add_encoded(&percent_encode(value.expose()));
             }
             CredentialKind::Bearer
             | CredentialKind::Header { .. }
@@ -107,6 +114,21 @@ mod tests {
                     let found = forms.iter().any(|form| encoded.contains(form.as_str()));
                     assert!(found, "{value} {encoded}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_sent_is_found_in_the_base64_of_a_whole_head() {
+        for (kind, value, sent) in [
+            (CredentialKind::Basic { username: "u".into() }, "p4ssword", "dTpwNHNzd29yZA=="),
+            (CredentialKind::Query { parameter: "k".into() }, "a/b+c=d&e", "a%2Fb%2Bc%3Dd%26e"),
+            (CredentialKind::Bearer, "t0ken-value", "t0ken-value"),
+        ] {
+            let forms = forms(&kind, value);
+            for before in 0..3 {
+                let head = STANDARD.encode("x".repeat(before) + "key: " + sent + "\r\n");
+                assert!(forms.iter().any(|form| head.contains(form.as_str())), "{sent} {head}");
             }
         }
     }

@@ -68,7 +68,7 @@ fn join(parts: &[&[u8]]) -> Zeroizing<Vec<u8>> {
 }
 
 /// Encodes every byte but the unreserved ones. Source: RFC 3986, section 2.3.
-fn percent_encode(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
+pub(super) fn percent_encode(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     let mut encoded = Zeroizing::new(Vec::with_capacity(bytes.len() * 3));
     for &byte in bytes {

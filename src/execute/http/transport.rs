@@ -74,6 +74,16 @@ enum Link {
 }
 
 impl Link {
+    /// Whether a new request may be sent: nothing was said unasked, neither on the socket nor in what
+    /// TLS has opened already.
+    fn is_quiet(&mut self) -> bool {
+        let nothing_opened = match self {
+            Self::Plain(_) => true,
+            Self::Tls(session) => session.conn.wants_read(),
+        };
+        nothing_opened && self.socket().is_quiet()
+    }
+
     fn socket(&mut self) -> &mut Socket {
         match self {
             Self::Plain(socket) => socket,
@@ -145,7 +155,7 @@ impl Transport for Connection {
     }
 
     fn is_open(&mut self) -> bool {
-        self.link.socket().is_quiet()
+        self.link.is_quiet()
     }
 
     fn is_tls(&self) -> bool {
