@@ -68,7 +68,7 @@ pub fn serve(parts: Parts) -> std::io::Result<Ending> {
     let (outbox, writer) = writer::start(stdout)?;
     let workers = workers::Workers::new(executor, rate);
     let dispatch = dispatch::Dispatch::new(config, outbox, workers);
-    let (ending, left) = dispatch.run(&reader.inbox, &writer, &signals);
+    let (ending, left) = dispatch.run(&reader, &writer, &signals);
     writer.finish(left);
     reader.finish();
     Ok(ending)

@@ -6,9 +6,10 @@ use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::os::fd::OwnedFd;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
-use rustix::event::{PollFd, PollFlags, poll};
+use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::limits;
 use crate::wire::frame::{Frame, Splitter};
@@ -35,6 +36,10 @@ pub struct Permit {
 pub struct Reader {
     /// Messages in the order in which they came, those of one read together.
     pub inbox: Receiver<Vec<Incoming>>,
+    /// Says once that the client closed stdin while messages of it wait to be taken.
+    pub hung_up: Receiver<()>,
+    /// Never used: with it `hung_up` stays connected, and silent, when the thread has ended.
+    _hang_up: Sender<()>,
     stop: OwnedFd,
     thread: JoinHandle<()>,
 }
@@ -42,6 +47,8 @@ pub struct Reader {
 /// From this size on a message counts as large.
 const LARGE_BYTES: usize = 128 * 1024;
 const CHUNK_BYTES: usize = 64 * 1024;
+/// How often a reader that waits for its messages to be taken looks whether the client is still there.
+const WATCH_EVERY: Duration = Duration::from_millis(200);
 
 /// Starts reading.
 ///
@@ -50,16 +57,23 @@ const CHUNK_BYTES: usize = 64 * 1024;
 pub fn start(stdin: OwnedFd, frame_bytes: usize) -> std::io::Result<Reader> {
     let (stopped, stop) = super::descriptors::pipe()?;
     let (sender, inbox) = bounded(limits::INBOX);
-    let mut input = Input { stdin: File::from(stdin), stopped, inbox: sender, large: None };
+    let (hang_up, hung_up) = bounded(1);
+    let mut input = Input {
+        stdin: File::from(stdin),
+        stopped,
+        inbox: sender,
+        hang_up: hang_up.clone(),
+        large: None,
+    };
     let thread =
         std::thread::Builder::new().name("reader".into()).spawn(move || input.run(frame_bytes))?;
-    Ok(Reader { inbox, stop, thread })
+    Ok(Reader { inbox, hung_up, _hang_up: hang_up, stop, thread })
 }
 
 impl Reader {
     /// Ends the thread, whatever stdin does.
     pub fn finish(self) {
-        let Self { inbox, stop, thread } = self;
+        let Self { inbox, stop, thread, .. } = self;
         drop((inbox, stop));
         if thread.join().is_err() {
             log::error!("reader panicked");
@@ -71,6 +85,7 @@ struct Input {
     stdin: File,
     stopped: OwnedFd,
     inbox: Sender<Vec<Incoming>>,
+    hang_up: Sender<()>,
     /// Disconnects when the last large message was dealt with.
     large: Option<Receiver<()>>,
 }
@@ -140,15 +155,34 @@ impl Input {
     fn permit(&mut self) -> Permit {
         if let Some(before) = self.large.take() {
             // Nothing is ever sent: the wait ends when the permit is dropped.
-            before.recv().ok();
+            while before.recv_timeout(WATCH_EVERY) == Err(RecvTimeoutError::Timeout) {
+                self.watch();
+            }
         }
         let (held, dropped) = bounded(1);
         self.large = Some(dropped);
         Permit { _large: Some(held) }
     }
 
-    fn send(&self, batch: Vec<Incoming>) -> Result<(), Over> {
-        self.inbox.send(batch).map_err(|_| Over)
+    fn send(&self, mut batch: Vec<Incoming>) -> Result<(), Over> {
+        loop {
+            batch = match self.inbox.send_timeout(batch, WATCH_EVERY) {
+                Ok(()) => return Ok(()),
+                Err(SendTimeoutError::Disconnected(_)) => return Err(Over),
+                Err(SendTimeoutError::Timeout(batch)) => batch,
+            };
+            self.watch();
+        }
+    }
+
+    /// Tells where the client closed stdin: the end of input itself stands behind what waits.
+    fn watch(&self) {
+        let mut stdin = [PollFd::new(&self.stdin, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        if poll(&mut stdin, Some(&at_once)).is_ok_and(|ready| ready > 0) {
+            // Once is enough.
+            self.hang_up.try_send(()).ok();
+        }
     }
 
     /// Reads what is there; a stdin that cannot be read has ended.

@@ -749,3 +749,67 @@ fn what_a_peer_says_is_never_echoed_with_a_line_separator() {
     assert!(!raw.contains(['\u{2028}', '\u{85}', '\u{7f}']), "{raw:?}");
     gateway.end();
 }
+
+#[test]
+fn the_end_of_input_is_noticed_though_nobody_reads() {
+    let home = Home::for_service(1);
+    let mut gateway = Launch::mcp(home.path()).start_reading(false);
+    gateway.send(INITIALIZE.as_bytes());
+    let mut stdin = gateway.take_stdin();
+    let feeder = std::thread::spawn(move || {
+        use std::io::Write as _;
+        rustix::fs::fcntl_setfl(&stdin, rustix::fs::OFlags::NONBLOCK).unwrap();
+        let list = format!("{}\n", list_tools(2)).repeat(100);
+        let mut rest = list.as_bytes();
+        // Until nothing more is taken for a while: both ends are full.
+        let mut refused = 0;
+        while refused < 200 {
+            match stdin.write(rest) {
+                Ok(count) => {
+                    refused = 0;
+                    rest = if count == rest.len() { list.as_bytes() } else { &rest[count..] };
+                }
+                Err(_) => {
+                    refused += 1;
+                    std::thread::park_timeout(Duration::from_millis(2));
+                }
+            }
+        }
+    });
+    feeder.join().unwrap();
+    let closed = Instant::now();
+    // The harness reads only after the end.
+    let deadline = closed + Duration::from_secs(8);
+    while gateway.child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "still there");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    assert!(closed.elapsed() > Duration::from_secs(4), "{:?}", closed.elapsed());
+}
+
+#[test]
+fn a_slow_reader_gets_everything_after_it_closed_stdin() {
+    let home = Home::for_service(1);
+    let mut gateway = Launch::mcp(home.path()).start_reading(false);
+    gateway.send(INITIALIZE.as_bytes());
+    let mut stdin = gateway.take_stdin();
+    let feeder = std::thread::spawn(move || {
+        use std::io::Write as _;
+        for id in 2..2002 {
+            stdin.write_all(format!("{}\n", list_tools(id)).as_bytes()).unwrap();
+        }
+    });
+    let mut stdout = gateway.child.stdout.take().unwrap();
+    let (mut chunk, mut lines) = (vec![0; 1 << 20], 0);
+    loop {
+        let count = stdout.read(&mut chunk).unwrap();
+        if count == 0 {
+            break;
+        }
+        lines += chunk[..count].iter().filter(|byte| **byte == b'\n').count();
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    feeder.join().unwrap();
+    assert_eq!(lines, 2001);
+    assert_eq!(gateway.wait().code(), Some(0));
+}

@@ -13,7 +13,7 @@ use super::inflight::InFlight;
 use super::kept::Kept;
 use super::names::Names;
 use super::outbox::Outbox;
-use super::reader::{Incoming, Permit};
+use super::reader::{Incoming, Permit, Reader};
 use super::workers::{Done, Workers};
 use super::writer::Writer;
 use super::{Ending, linger, tools};
@@ -37,6 +37,8 @@ pub struct Dispatch {
     names: Names,
     counters: Counters,
     phase: Phase,
+    /// The client closed stdin and does not read what it asked for: when that is the end.
+    unread_until: Option<Deadline>,
     /// Messages that have come and were not looked at.
     taken: std::vec::IntoIter<Incoming>,
 }
@@ -63,6 +65,8 @@ enum Event {
     /// There may be room for answers again.
     Room,
     ClientGone,
+    /// The client closed stdin while messages of it wait to be taken.
+    HungUp,
     Signal,
     /// A deadline or a sign of life is due.
     Tick,
@@ -92,6 +96,7 @@ impl Dispatch {
             names: Names::default(),
             counters: Counters::default(),
             phase: Phase::Open,
+            unread_until: None,
             taken: Vec::new().into_iter(),
         }
     }
@@ -99,7 +104,7 @@ impl Dispatch {
     /// Serves until the session has ended. Says how, and until when the writer may go on.
     pub fn run(
         mut self,
-        inbox: &Receiver<Vec<Incoming>>,
+        reader: &Reader,
         writer: &Writer,
         signals: &Receiver<()>,
     ) -> (Ending, Deadline) {
@@ -111,11 +116,18 @@ impl Dispatch {
                 );
                 return end;
             }
-            match self.wait(inbox, writer, signals) {
+            match self.wait(reader, writer, signals) {
                 Event::Incoming(batch) => self.taken = batch.into_iter(),
                 Event::Taken(incoming) => self.take(incoming),
                 Event::Done(done) => self.finish(done),
-                Event::Room => self.outbox.flush(),
+                Event::Room => {
+                    self.outbox.flush();
+                    self.unread_until = self.unread_until.map(|_| Deadline::after(limits::GRACE));
+                }
+                Event::HungUp => {
+                    // It is said again and again; only reading puts the end off.
+                    self.unread_until.get_or_insert_with(|| Deadline::after(limits::GRACE));
+                }
                 Event::ClientGone => {
                     self.outbox.close();
                     self.stop_taking(Ending::Normal);
@@ -127,12 +139,8 @@ impl Dispatch {
     }
 
     /// The next event. What has already happened goes before what the client wants next.
-    fn wait(
-        &mut self,
-        inbox: &Receiver<Vec<Incoming>>,
-        writer: &Writer,
-        signals: &Receiver<()>,
-    ) -> Event {
+    fn wait(&mut self, reader: &Reader, writer: &Writer, signals: &Receiver<()>) -> Event {
+        let Reader { inbox, hung_up, .. } = reader;
         if self.outbox.is_open() && writer.is_over() {
             return Event::ClientGone;
         }
@@ -174,6 +182,7 @@ impl Dispatch {
             recv(self.workers.done()) -> done => done.map_or(Event::Tick, Event::Done),
             recv(room) -> _ => Event::Room,
             recv(client) -> _ => Event::ClientGone,
+            recv(hung_up) -> _ => Event::HungUp,
             recv(inbox) -> batch => Event::Incoming(batch.unwrap_or_else(|_| vec![Incoming::End])),
             default(self.until_tick()) => Event::Tick,
         }
@@ -182,7 +191,7 @@ impl Dispatch {
     fn until_tick(&self) -> Duration {
         const LONGEST: Duration = Duration::from_secs(60);
         let ending = match self.phase {
-            Phase::Open => LONGEST,
+            Phase::Open => self.unread_until.map_or(LONGEST, Deadline::left),
             Phase::Ending { deadline, .. } => deadline.left(),
         };
         let progress = self.calls.next_progress();
@@ -198,6 +207,9 @@ impl Dispatch {
 
     /// How the session ended, once nothing runs any more or the time for it is over.
     fn end(&mut self) -> Option<(Ending, Deadline)> {
+        if matches!(self.phase, Phase::Open) && self.unread_until.is_some_and(Deadline::is_over) {
+            self.cut_everything();
+        }
         let Phase::Ending { ending, deadline, cut } = self.phase else { return None };
         if self.calls.is_empty() && self.outbox.is_flushed() {
             return Some((ending, deadline));
