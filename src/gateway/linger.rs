@@ -12,9 +12,9 @@ use crossbeam_channel::{Receiver, RecvError, TryRecvError};
 const MOMENT: Duration = Duration::from_micros(200);
 
 /// From this on a turn that was given away counts as taken by somebody who computes.
-const SLOW_TURN: Duration = Duration::from_micros(100);
+const SLOW_TURN: Duration = Duration::from_micros(500);
 /// How long a receiver then goes to sleep at once: who sleeps is woken before who computes, who gives way is not.
-const CROWDED_FOR: Duration = Duration::from_millis(200);
+const CROWDED_FOR: Duration = Duration::from_secs(1);
 
 thread_local! {
     static CROWDED_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -32,13 +32,13 @@ pub(super) fn look<T>(mut find: impl FnMut() -> Option<T>) -> Option<T> {
     loop {
         std::thread::yield_now();
         let now = Instant::now();
-        let found = find();
-        if found.is_some() || now - started > MOMENT {
-            return found;
-        }
-        if now - turn > SLOW_TURN {
+        let is_slow = now - turn > SLOW_TURN;
+        if is_slow {
             CROWDED_SINCE.set(Some(now));
-            return None;
+        }
+        let found = find();
+        if found.is_some() || is_slow || now - started > MOMENT {
+            return found;
         }
         turn = now;
     }
