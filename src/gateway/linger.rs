@@ -12,9 +12,9 @@ use crossbeam_channel::{Receiver, RecvError, TryRecvError};
 const MOMENT: Duration = Duration::from_micros(200);
 
 /// From this on a turn that was given away counts as taken by somebody who computes.
-const SLOW_TURN: Duration = Duration::from_micros(500);
+const SLOW_TURN: Duration = Duration::from_millis(1);
 /// How long a receiver then goes to sleep at once: who sleeps is woken before who computes, who gives way is not.
-const CROWDED_FOR: Duration = Duration::from_secs(1);
+const CROWDED_FOR: Duration = Duration::from_millis(100);
 
 thread_local! {
     static CROWDED_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
