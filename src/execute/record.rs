@@ -51,7 +51,8 @@ impl Execute for Recorder {
         }
         let written = self.write(&job);
         if cut.end() == Err(WasCut) {
-            return Observation::new(End::CancelledAfter, None);
+            // Nothing was begun elsewhere, whatever was written down.
+            return Observation::new(End::CancelledBefore, None);
         }
         let (reason, message) = match written {
             Ok(()) => (Reason::DryRun, "Dry run: the action was written down and not run."),

@@ -151,6 +151,8 @@ impl Writer {
                 },
                 recv(flushes) -> done => {
                     queued.try_iter().for_each(|line| write(&line));
+                    // An empty line still tells what was dropped last.
+                    write("");
                     // Dropping it says that all is written.
                     drop(done);
                 },

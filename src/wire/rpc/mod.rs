@@ -178,11 +178,6 @@ impl Request {
     pub fn params(&self) -> Option<Json<'_>> {
         self.params.view()
     }
-
-    /// The size of the whole message in bytes.
-    pub fn frame_bytes(&self) -> usize {
-        self.params.frame.as_str().len()
-    }
 }
 
 impl Notification {
