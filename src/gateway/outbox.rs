@@ -22,6 +22,7 @@ pub struct Outbox {
     batches: Sender<Vec<u8>>,
     room: Receiver<()>,
     waiting_bytes: Arc<AtomicUsize>,
+    written_bytes: Arc<AtomicUsize>,
     /// Whole lines that were not handed on yet.
     lines: Vec<u8>,
     /// Batches for which there was no place.
@@ -35,6 +36,7 @@ pub struct Outgoing {
     batches: Receiver<Vec<u8>>,
     room: Sender<()>,
     waiting_bytes: Arc<AtomicUsize>,
+    written_bytes: Arc<AtomicUsize>,
 }
 
 /// From this size on a batch is handed on.
@@ -45,15 +47,17 @@ pub fn outbox() -> (Outbox, Outgoing) {
     let (batches, outgoing) = bounded(limits::OUTBOX);
     let (room, roomy) = bounded(1);
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
+    let written_bytes = Arc::new(AtomicUsize::new(0));
     let outbox = Outbox {
         batches,
         room: roomy,
         waiting_bytes: Arc::clone(&waiting_bytes),
+        written_bytes: Arc::clone(&written_bytes),
         lines: Vec::new(),
         overflow: VecDeque::new(),
         client_gone: false,
     };
-    (outbox, Outgoing { batches: outgoing, room, waiting_bytes })
+    (outbox, Outgoing { batches: outgoing, room, waiting_bytes, written_bytes })
 }
 
 impl Outbox {
@@ -72,6 +76,11 @@ impl Outbox {
     /// Whether a further message of the client may be taken.
     pub fn has_room(&self) -> bool {
         self.overflow.is_empty() && self.waiting_bytes.load(Ordering::SeqCst) < limits::OUTBOX_BYTES
+    }
+
+    /// How much has left in all: it grows as long as the client reads.
+    pub fn written_bytes(&self) -> usize {
+        self.written_bytes.load(Ordering::SeqCst)
     }
 
     /// Says when it is worth to ask again.
@@ -124,6 +133,7 @@ impl Outgoing {
     /// Says that so many bytes have left.
     pub fn left(&self, bytes: usize) {
         self.waiting_bytes.fetch_sub(bytes, Ordering::SeqCst);
+        self.written_bytes.fetch_add(bytes, Ordering::SeqCst);
         // A token that still lies there says the same.
         self.room.try_send(()).ok();
     }

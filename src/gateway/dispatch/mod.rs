@@ -37,8 +37,8 @@ pub struct Dispatch {
     names: Names,
     counters: Counters,
     phase: Phase,
-    /// The client closed stdin and does not read what it asked for: when that is the end.
-    unread_until: Option<Deadline>,
+    /// Set from when the client has closed stdin before everything of it was taken.
+    unread: Option<Unread>,
     /// Messages that have come and were not looked at.
     taken: std::vec::IntoIter<Incoming>,
 }
@@ -53,6 +53,21 @@ enum Phase {
         deadline: Deadline,
         cut: bool,
     },
+}
+
+/// A client that closed stdin while it has not read what it asked for.
+#[derive(Clone, Copy)]
+struct Unread {
+    /// What had been written to it when this was noticed.
+    written_bytes: usize,
+    /// When it is gone, if nothing more was.
+    until: Deadline,
+}
+
+impl Unread {
+    fn since(written_bytes: usize) -> Self {
+        Self { written_bytes, until: Deadline::after(limits::GRACE) }
+    }
 }
 
 /// What happens to a session.
@@ -96,7 +111,7 @@ impl Dispatch {
             names: Names::default(),
             counters: Counters::default(),
             phase: Phase::Open,
-            unread_until: None,
+            unread: None,
             taken: Vec::new().into_iter(),
         }
     }
@@ -116,17 +131,18 @@ impl Dispatch {
                 );
                 return end;
             }
+            if self.calls.next_progress().is_some_and(|due| due <= Instant::now()) {
+                self.tick();
+            }
             match self.wait(reader, writer, signals) {
                 Event::Incoming(batch) => self.taken = batch.into_iter(),
                 Event::Taken(incoming) => self.take(incoming),
                 Event::Done(done) => self.finish(done),
-                Event::Room => {
-                    self.outbox.flush();
-                    self.unread_until = self.unread_until.map(|_| Deadline::after(limits::GRACE));
-                }
+                Event::Room => self.outbox.flush(),
                 Event::HungUp => {
                     // It is said again and again; only reading puts the end off.
-                    self.unread_until.get_or_insert_with(|| Deadline::after(limits::GRACE));
+                    let written_bytes = self.outbox.written_bytes();
+                    self.unread.get_or_insert_with(|| Unread::since(written_bytes));
                 }
                 Event::ClientGone => {
                     self.outbox.close();
@@ -191,7 +207,7 @@ impl Dispatch {
     fn until_tick(&self) -> Duration {
         const LONGEST: Duration = Duration::from_secs(60);
         let ending = match self.phase {
-            Phase::Open => self.unread_until.map_or(LONGEST, Deadline::left),
+            Phase::Open => self.unread.map_or(LONGEST, |unread| unread.until.left()),
             Phase::Ending { deadline, .. } => deadline.left(),
         };
         let progress = self.calls.next_progress();
@@ -207,8 +223,14 @@ impl Dispatch {
 
     /// How the session ended, once nothing runs any more or the time for it is over.
     fn end(&mut self) -> Option<(Ending, Deadline)> {
-        if matches!(self.phase, Phase::Open) && self.unread_until.is_some_and(Deadline::is_over) {
-            self.cut_everything();
+        if let (Phase::Open, Some(unread)) = (self.phase, self.unread)
+            && unread.until.is_over()
+        {
+            let written_bytes = self.outbox.written_bytes();
+            if written_bytes == unread.written_bytes {
+                self.cut_everything();
+            }
+            self.unread = Some(Unread::since(written_bytes));
         }
         let Phase::Ending { ending, deadline, cut } = self.phase else { return None };
         if self.calls.is_empty() && self.outbox.is_flushed() {
