@@ -4,10 +4,12 @@
 //! [`Authorized`]; a test holds it. Who owns an [`Authorized`] may run it, once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
 use crate::action::Action;
+use crate::action::http::HttpAction;
 use crate::policy::Policy;
 use crate::policy::config::HttpTarget;
 use crate::policy::decide::{self, Denied, Judgement};
@@ -30,26 +32,27 @@ use crate::state::Reason;
 /// Nobody else makes one, not even of an action and a grant. They can be looked at:
 ///
 /// ```
-/// use keyward::authorize::{Authorized, Grant};
-/// fn look(authorized: &Authorized) -> (&keyward::action::Action, &Grant) {
-///     (authorized.action(), authorized.grant())
+/// use keyward::authorize::{Authorized, Permitted};
+/// fn look(authorized: &Authorized) -> &Permitted {
+///     authorized.permitted()
 /// }
 /// ```
 ///
 /// but not put together (E0451: private fields):
 ///
 /// ```compile_fail,E0451
-/// use keyward::authorize::{Authorized, Grant};
-/// fn forge(action: keyward::action::Action, grant: Grant) -> Authorized {
-///     Authorized { action, grant }
+/// use keyward::authorize::{Authorized, Permitted};
+/// fn forge(permitted: Permitted) -> Authorized {
+///     Authorized { permitted }
 /// }
 /// ```
 ///
 /// nor taken apart to put another action in (E0616):
 ///
 /// ```compile_fail,E0616
-/// fn swap(authorized: &mut keyward::authorize::Authorized, action: keyward::action::Action) {
-///     authorized.action = action;
+/// use keyward::authorize::{Authorized, Permitted};
+/// fn swap(authorized: &mut Authorized, other: Permitted) {
+///     authorized.permitted = other;
 /// }
 /// ```
 ///
@@ -91,58 +94,76 @@ use crate::state::Reason;
 #[must_use]
 #[derive(Debug)]
 pub struct Authorized {
-    action: Action,
-    grant: Grant,
+    permitted: Permitted,
 }
 
 impl Authorized {
-    /// What was allowed.
-    pub fn action(&self) -> &Action {
-        &self.action
-    }
-
-    /// By what, and on which terms.
-    pub fn grant(&self) -> &Grant {
-        &self.grant
+    /// What was allowed, and on which terms.
+    pub fn permitted(&self) -> &Permitted {
+        &self.permitted
     }
 }
 
-/// The terms of a permission: the target as it stood when the action was judged, and the rule.
+/// An action beside the terms on which it was judged: the two are never of different kinds.
+#[derive(Debug)]
+pub enum Permitted {
+    /// One HTTP request, to a target.
+    Http(HttpAction, Grant<HttpTarget>),
+}
+
+impl Permitted {
+    /// How long it may take, where the agent says so.
+    pub fn timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Http(action, _) => action.timeout,
+        }
+    }
+
+    /// How many bytes of the result the agent wants to see, where it says so.
+    pub fn max_bytes(&self) -> Option<usize> {
+        match self {
+            Self::Http(action, _) => action.max_bytes,
+        }
+    }
+}
+
+/// The terms of a permission: what it reaches, as that stood when the action was judged, and the rule.
 ///
 /// It is read, and never made (E0451), copied or made up (E0277) elsewhere:
 ///
 /// ```
-/// fn rule(grant: &keyward::authorize::Grant) -> (usize, &str) {
+/// use keyward::{authorize::Grant, policy::config::HttpTarget};
+/// fn rule(grant: &Grant<HttpTarget>) -> (usize, &str) {
 ///     (grant.rule(), grant.policy_digest())
 /// }
 /// ```
 ///
 /// ```compile_fail,E0451
-/// use keyward::authorize::Grant;
-/// fn forge(target: std::sync::Arc<keyward::policy::config::HttpTarget>) -> Grant {
+/// use keyward::{authorize::Grant, policy::config::HttpTarget};
+/// fn forge(target: std::sync::Arc<HttpTarget>) -> Grant<HttpTarget> {
 ///     Grant { target, rule: 0, policy_digest: String::new() }
 /// }
 /// ```
 ///
 /// ```compile_fail,E0277
 /// fn is<T: Clone>() {}
-/// is::<keyward::authorize::Grant>();
+/// is::<keyward::authorize::Grant<keyward::policy::config::HttpTarget>>();
 /// ```
 ///
 /// ```compile_fail,E0277
 /// fn is<T: Default>() {}
-/// is::<keyward::authorize::Grant>();
+/// is::<keyward::authorize::Grant<keyward::policy::config::HttpTarget>>();
 /// ```
 #[derive(Debug)]
-pub struct Grant {
-    target: Arc<HttpTarget>,
+pub struct Grant<T> {
+    target: Arc<T>,
     rule: usize,
     policy_digest: String,
 }
 
-impl Grant {
-    /// The target as it stood when the action was judged.
-    pub fn target(&self) -> &HttpTarget {
+impl<T> Grant<T> {
+    /// What is reached, as it stood when the action was judged.
+    pub fn target(&self) -> &T {
         &self.target
     }
 
@@ -230,14 +251,9 @@ impl Pending {
         self.digest
     }
 
-    /// What is asked.
-    pub fn action(&self) -> &Action {
-        &self.authorized.action
-    }
-
-    /// The terms on which it would run.
-    pub fn grant(&self) -> &Grant {
-        &self.authorized.grant
+    /// What is asked, and the terms on which it would run.
+    pub fn permitted(&self) -> &Permitted {
+        &self.authorized.permitted
     }
 
     /// Spends the question on its answer.
@@ -263,26 +279,34 @@ impl Pending {
 
 /// Judges an action. It is taken by value: what was judged is what runs.
 pub fn judge(policy: &Policy, action: Action) -> Verdict {
-    match decide::decide(policy, &action) {
-        Judgement::Allow { target, rule } => Verdict::Allowed(mint(policy, action, target, rule)),
-        Judgement::Ask { target, rule } => {
-            let authorized = mint(policy, action, target, rule);
-            let digest = digest(&authorized);
-            Verdict::Ask(Pending { authorized, digest })
-        }
-        Judgement::Deny(denied) => Verdict::Denied(denied),
+    match action {
+        Action::Http(http) => match decide::decide_http(policy, &http) {
+            Judgement::Allow { target, rule } => {
+                Verdict::Allowed(mint(Permitted::Http(http, grant(policy, target, rule))))
+            }
+            Judgement::Ask { target, rule } => {
+                ask(Permitted::Http(http, grant(policy, target, rule)))
+            }
+            Judgement::Deny(denied) => Verdict::Denied(denied),
+        },
     }
 }
 
-fn mint(policy: &Policy, action: Action, target: Arc<HttpTarget>, rule: usize) -> Authorized {
-    let grant = Grant { target, rule, policy_digest: policy.digest.clone() };
-    Authorized { action, grant }
+fn grant<T>(policy: &Policy, target: Arc<T>, rule: usize) -> Grant<T> {
+    Grant { target, rule, policy_digest: policy.digest.clone() }
+}
+
+fn mint(permitted: Permitted) -> Authorized {
+    Authorized { permitted }
+}
+
+fn ask(permitted: Permitted) -> Verdict {
+    let digest = digest(&permitted);
+    Verdict::Ask(Pending { authorized: mint(permitted), digest })
 }
 
 /// Labels and measures each part, so that no two actions share an encoding.
-fn digest(authorized: &Authorized) -> Digest {
-    let Authorized { action, grant } = authorized;
-    let Grant { target, rule, policy_digest } = grant;
+fn digest(permitted: &Permitted) -> Digest {
     let mut hash = Sha256::new();
     let mut part = |label: &str, bytes: &[u8]| {
         for piece in [label.as_bytes(), bytes] {
@@ -291,11 +315,18 @@ fn digest(authorized: &Authorized) -> Digest {
         }
     };
     part("keyward", b"action 1");
-    part("configuration", policy_digest.as_bytes());
-    target.encode(&mut part);
-    part("rule", &(*rule as u64).to_be_bytes());
-    match action {
-        Action::Http(http) => http.encode(&mut part),
+    match permitted {
+        Permitted::Http(action, grant) => {
+            encode_terms(grant, &mut part);
+            grant.target.encode(&mut part);
+            action.encode(&mut part);
+        }
     }
     Digest(hash.finalize().into())
+}
+
+fn encode_terms<T>(grant: &Grant<T>, part: &mut impl FnMut(&str, &[u8])) {
+    let Grant { target: _, rule, policy_digest } = grant;
+    part("configuration", policy_digest.as_bytes());
+    part("rule", &(*rule as u64).to_be_bytes());
 }

@@ -8,8 +8,6 @@ pub mod quote;
 pub(crate) mod reading;
 pub mod url;
 
-use std::time::Duration;
-
 use crate::state::Reason;
 
 /// A request that was parsed and not yet judged.
@@ -17,22 +15,6 @@ use crate::state::Reason;
 pub enum Action {
     /// One HTTP request.
     Http(http::HttpAction),
-}
-
-impl Action {
-    /// How long the agent wants to wait, where it said so.
-    pub fn timeout(&self) -> Option<Duration> {
-        match self {
-            Self::Http(action) => action.timeout,
-        }
-    }
-
-    /// How many bytes of the result the agent wants to see, where it said so.
-    pub fn max_bytes(&self) -> Option<usize> {
-        match self {
-            Self::Http(action) => action.max_bytes,
-        }
-    }
 }
 
 /// A request that could not become an action: the call ends `rejected`.

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use zeroize::Zeroizing;
 
-use crate::authorize::Authorized;
+use crate::authorize::{Authorized, Permitted};
 use crate::limits;
 use crate::policy::config::{Credential, CredentialKind, Source};
 use crate::secret::Secret;
@@ -58,7 +58,8 @@ impl CredentialFault {
 /// # Errors
 /// [`CredentialFault`].
 pub fn fetch(permission: &Authorized) -> Result<Option<Fetched<'_>>, CredentialFault> {
-    let Some(entry) = permission.grant().target().credential.as_ref() else { return Ok(None) };
+    let Permitted::Http(_, grant) = permission.permitted();
+    let Some(entry) = grant.target().credential.as_ref() else { return Ok(None) };
     let value = match &entry.source {
         Source::File(path) => read_file(path)?,
         Source::Environment(name) => read_variable(name)?,

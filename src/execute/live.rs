@@ -3,7 +3,7 @@
 use super::cut::Cut;
 use super::http::Http;
 use super::{Execute, Job, Observation};
-use crate::action::Action;
+use crate::authorize::Permitted;
 
 /// Runs each action by its kind.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ impl Live {
 
 impl Execute for Live {
     fn run(&self, job: Job, cut: &Cut) -> Observation {
-        match job.action.action() {
-            Action::Http(action) => self.http.run(&job, action, cut),
+        match job.action.permitted() {
+            Permitted::Http(action, grant) => self.http.run(&job, action, grant, cut),
         }
     }
 }

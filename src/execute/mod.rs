@@ -11,6 +11,7 @@ pub mod record;
 use crate::authorize::Authorized;
 use crate::clock::Deadline;
 use crate::name::CallId;
+use crate::policy::Policy;
 use crate::state::{Outcome, Reason, State};
 use cut::Cut;
 
@@ -24,8 +25,22 @@ pub struct Job {
     pub action: Authorized,
     /// When it must have ended.
     pub deadline: Deadline,
-    /// How many bytes of a response body are read, after decompression.
-    pub read_bytes: usize,
+    /// How much of it is read and kept.
+    pub bounds: Bounds,
+}
+
+/// How much of a result is read and kept, as the configuration that judged says.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// Bytes of a response body, after decompression.
+    pub http_read_bytes: usize,
+}
+
+impl Bounds {
+    /// Those of a policy.
+    pub fn of(policy: &Policy) -> Self {
+        Self { http_read_bytes: policy.limits().http_read_bytes() }
+    }
 }
 
 /// Runs jobs: for real, or into the recorder of a dry run.
@@ -43,14 +58,28 @@ pub struct Observation {
     pub end: End,
     /// One sentence for the agent, where the end alone does not tell all.
     pub message: Option<String>,
-    /// The response, where one was read.
-    pub http: Option<HttpResponse>,
+    /// What came back, where something was read.
+    pub seen: Option<Seen>,
+}
+
+/// What came back of an action, by its kind.
+#[derive(PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// Of an HTTP request.
+    Http(HttpResponse),
 }
 
 impl Observation {
-    /// An observation without a response.
+    /// An observation of which nothing came back.
     pub(crate) fn new(end: End, message: Option<String>) -> Self {
-        Self { end, message, http: None }
+        Self { end, message, seen: None }
+    }
+
+    /// The response to an HTTP request, where one was read.
+    pub fn http(&self) -> Option<&HttpResponse> {
+        match self.seen.as_ref()? {
+            Seen::Http(response) => Some(response),
+        }
     }
 }
 

@@ -15,9 +15,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::cut::{Cut, WasCut};
 use super::{End, Execute, Job, Observation};
-use crate::action::Action;
 use crate::action::http::{Header, HttpAction};
-use crate::authorize::Grant;
+use crate::authorize::{Grant, Permitted};
+use crate::policy::config::HttpTarget;
 use crate::state::Reason;
 
 /// Writes each action to a file, a line each.
@@ -35,8 +35,8 @@ impl Recorder {
     }
 
     fn write(&self, job: &Job) -> io::Result<()> {
-        let Action::Http(action) = job.action.action();
-        let action = Recorded::new(job.action.grant(), action);
+        let Permitted::Http(action, grant) = job.action.permitted();
+        let action = Recorded::new(grant, action);
         let mut line = serde_json::to_vec(&Line { call_id: job.call.to_string(), action })?;
         line.push(b'\n');
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +89,7 @@ struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    fn new(grant: &'a Grant, action: &'a HttpAction) -> Self {
+    fn new(grant: &'a Grant<HttpTarget>, action: &'a HttpAction) -> Self {
         let target = grant.target();
         // What the agent sees of an action and what it waits for is no part of what is sent.
         let HttpAction { method, url, headers, body, timeout: _, max_bytes: _ } = action;

@@ -3,7 +3,7 @@
 //! Invariant: what is left out is said, and nothing is promised that is not kept.
 
 use super::page::{Body, Page};
-use crate::execute::{BodyEnd, End, HttpResponse, Observation};
+use crate::execute::{BodyEnd, End, HttpResponse, Observation, Seen};
 use crate::limits::{self, Limits};
 use crate::mcp::answer::ToolResult;
 use crate::name::CallId;
@@ -67,7 +67,7 @@ pub fn wrong_arguments(call: CallId, faults: &[String]) -> ToolResult {
 
 /// What was observed, and the body where it was not shown whole.
 pub fn observation(call: CallId, seen: Observation, room: Room) -> (ToolResult, Option<Body>) {
-    let Observation { end, message, http } = seen;
+    let Observation { end, message, seen } = seen;
     let (outcome, reason) = match end {
         End::Completed(outcome) => (Some(outcome), None),
         End::NotDispatched(reason) => (None, Some(reason)),
@@ -75,9 +75,9 @@ pub fn observation(call: CallId, seen: Observation, room: Room) -> (ToolResult, 
         End::CancelledBefore | End::CancelledAfter => (None, None),
     };
     let message = message.as_deref();
-    match http {
+    match seen {
         None => (ending(call, end.state(), outcome, reason, message), None),
-        Some(response) => {
+        Some(Seen::Http(response)) => {
             let head = Head { call, state: end.state(), outcome, reason, message };
             http_result(&head, response, room)
         }
@@ -276,7 +276,7 @@ mod tests {
             let seen = Observation {
                 end: End::Completed(Outcome::Success),
                 message: None,
-                http: Some(response),
+                seen: Some(Seen::Http(response)),
             };
             let (result, rest) = observation(CallId::new([1; 16]), seen, Room::new(&limits, None));
             let id = crate::wire::rpc::Id::Text("x".repeat(40));

@@ -5,25 +5,24 @@ use std::sync::Arc;
 use super::config::{Credential, HttpTarget};
 use super::rule::{Asked, Decision, Fit, strictest};
 use super::{Policy, headers};
-use crate::action::Action;
 use crate::action::http::HttpAction;
 use crate::action::quote::Quote;
 use crate::state::Reason;
 
 /// What the rules say. It grants nothing: only `authorize` makes a permission of it.
 #[derive(Debug)]
-pub enum Judgement {
+pub enum Judgement<T> {
     /// The rule at this place of the target allows it, and no stricter one matches.
     Allow {
         /// Where it would go.
-        target: Arc<HttpTarget>,
+        target: Arc<T>,
         /// The deciding rule's place.
         rule: usize,
     },
     /// The rule at this place of the target asks for a person.
     Ask {
         /// Where it would go.
-        target: Arc<HttpTarget>,
+        target: Arc<T>,
         /// The deciding rule's place.
         rule: usize,
     },
@@ -40,14 +39,8 @@ pub struct Denied {
     pub message: String,
 }
 
-/// Decides what the policy says of an action.
-pub(crate) fn decide(policy: &Policy, action: &Action) -> Judgement {
-    match action {
-        Action::Http(http) => decide_http(policy, http),
-    }
-}
-
-fn decide_http(policy: &Policy, action: &HttpAction) -> Judgement {
+/// Decides what the policy says of a request.
+pub(crate) fn decide_http(policy: &Policy, action: &HttpAction) -> Judgement<HttpTarget> {
     match weigh(policy, action).end {
         End::Allow(target, rule) => Judgement::Allow { target: Arc::clone(target), rule },
         End::Ask(target, rule) => Judgement::Ask { target: Arc::clone(target), rule },

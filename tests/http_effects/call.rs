@@ -9,7 +9,7 @@ use keyward::authorize::{Authorized, Verdict, judge};
 use keyward::clock::Deadline;
 use keyward::execute::cut::Cut;
 use keyward::execute::live::Live;
-use keyward::execute::{Execute, HttpResponse, Job, Observation};
+use keyward::execute::{Bounds, Execute, HttpResponse, Job, Observation};
 use keyward::name::CallId;
 use keyward::policy::Policy;
 use serde_json::{Value, json};
@@ -144,7 +144,7 @@ impl<'t> Call<'t> {
             call: CallId::new([7; 16]),
             action: allowed(&self.target.policy(), action),
             deadline: Deadline::after(self.timeout),
-            read_bytes: self.read_bytes,
+            bounds: Bounds { http_read_bytes: self.read_bytes },
         }
     }
 
@@ -163,7 +163,7 @@ pub(crate) fn run(execute: &dyn Execute, job: Job, cut: &Cut) -> Observation {
 
 pub(crate) fn assert_clean(seen: &Observation) {
     let shown = format!("{seen:?}");
-    let body = seen.http.as_ref().map(|http| http.body.as_slice()).unwrap_or_default();
+    let body = seen.http().map(|http| http.body.as_slice()).unwrap_or_default();
     let body = String::from_utf8_lossy(body);
     for part in CANARY.as_bytes().windows(6) {
         let part = std::str::from_utf8(part).unwrap();
@@ -180,7 +180,7 @@ fn allowed(policy: &Policy, action: Action) -> Authorized {
 
 /// The response of a call that has one.
 pub(crate) fn response(seen: &Observation) -> &HttpResponse {
-    seen.http.as_ref().unwrap_or_else(|| panic!("no response: {seen:?}"))
+    seen.http().unwrap_or_else(|| panic!("no response: {seen:?}"))
 }
 
 pub(crate) fn text(seen: &Observation) -> String {

@@ -30,7 +30,7 @@ fn cut_when(target: &Target, call: Call<'_>, ready: impl FnOnce()) -> Observatio
 }
 
 fn assert_cut(seen: &Observation, sent: bool) {
-    assert_eq!((seen.end, &seen.http), (End::CancelledAfter, &None));
+    assert_eq!((seen.end, seen.http()), (End::CancelledAfter, None));
     let said = seen.message.as_deref().unwrap();
     assert_eq!(!said.contains("nothing of the request was sent"), sent, "{said}");
 }
@@ -42,7 +42,7 @@ fn before_it_begins() {
     let cut = Cut::new().unwrap();
     assert!(cut.cut());
     let seen = run(&target.live, target.call("GET", "").job(), &cut);
-    assert_eq!((seen.end, &seen.http), (End::CancelledBefore, &None));
+    assert_eq!((seen.end, seen.http()), (End::CancelledBefore, None));
     assert_eq!(server.connections(), 0);
 }
 
@@ -190,6 +190,6 @@ fn an_end_that_was_seen_stands() {
     let target = Target::new(&server.http());
     let cut = Cut::new().unwrap();
     let seen = run(&target.live, target.call("GET", "").job(), &cut);
-    assert!(seen.http.is_some());
+    assert!(seen.http().is_some());
     assert!(!cut.cut());
 }

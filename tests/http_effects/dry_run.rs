@@ -31,7 +31,7 @@ fn actions_are_written_down_and_not_run() {
     for call in [post(), target.call("GET", ""), post()] {
         let seen = record(&recorder, call);
         assert_eq!(seen.end, End::NotDispatched(Reason::DryRun));
-        assert_eq!(seen.http, None);
+        assert_eq!(seen.http(), None);
     }
     let port = server.port();
     let written = std::fs::read_to_string(&file).unwrap();

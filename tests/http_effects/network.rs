@@ -57,7 +57,7 @@ fn h13_accepts_and_never_answers() {
     let begun = Instant::now();
     let seen =
         Target::new(&server.http()).with_canary().call("POST", "").body("x").within(SHORT).run();
-    assert_eq!((seen.end, &seen.http), (End::Unknown(Some(Reason::Deadline)), &None));
+    assert_eq!((seen.end, seen.http()), (End::Unknown(Some(Reason::Deadline)), None));
     in_time(begun);
 }
 
@@ -79,7 +79,7 @@ fn h13_answers_a_byte_at_a_time() {
         let begun = Instant::now();
         let seen = Target::new(&server.http()).call("GET", "").within(SHORT).run();
         assert_eq!(seen.end, End::Unknown(Some(Reason::Deadline)), "{seen:?}");
-        if let Some(http) = &seen.http {
+        if let Some(http) = seen.http() {
             assert_eq!(http.body_end, BodyEnd::Broken);
             assert!(http.body.iter().all(|&byte| byte == b'b'));
         }
@@ -95,7 +95,7 @@ fn h13_closes_before_the_head() {
             peer.send(part);
         });
         let seen = Target::new(&server.http()).with_canary().get("");
-        assert_eq!((seen.end, &seen.http), (End::Unknown(Some(Reason::Network)), &None), "{part}");
+        assert_eq!((seen.end, seen.http()), (End::Unknown(Some(Reason::Network)), None), "{part}");
         assert_eq!(server.requests().len(), 1, "it is not sent again");
         assert_eq!(server.connections(), 1);
     }
@@ -115,7 +115,7 @@ fn h13_resets() {
         let seen = Target::new(&server.http()).with_canary().get("");
         assert_eq!(seen.end, End::Unknown(Some(Reason::Network)), "{part} {seen:?}");
         // A reset may overtake what was sent before it.
-        if let Some(http) = &seen.http {
+        if let Some(http) = seen.http() {
             assert_eq!(http.body_end, BodyEnd::Broken, "{part}");
         }
         assert_eq!(server.requests().len(), 1, "it is not sent again");

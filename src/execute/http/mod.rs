@@ -24,8 +24,9 @@ mod words;
 use ureq::http::Response;
 
 use super::cut::{Cut, WasCut};
-use super::{BodyEnd, End, HttpResponse, Job, Observation};
+use super::{BodyEnd, End, HttpResponse, Job, Observation, Seen};
 use crate::action::http::{HttpAction, Scheme};
+use crate::authorize::Grant;
 use crate::credential::fetch::{Fetched, fetch};
 use crate::credential::redact::Redactor;
 use crate::policy::config::HttpTarget;
@@ -50,12 +51,18 @@ impl Http {
     }
 
     /// Runs one request to its end, or until it is cut.
-    pub(super) fn run(&self, job: &Job, action: &HttpAction, cut: &Cut) -> Observation {
+    pub(super) fn run(
+        &self,
+        job: &Job,
+        action: &HttpAction,
+        grant: &Grant<HttpTarget>,
+        cut: &Cut,
+    ) -> Observation {
         if cut.begin() == Err(WasCut) {
             return Observation::new(End::CancelledBefore, None);
         }
         let serving = Serving::new(cut, job.deadline);
-        let seen = self.attempt(job, action, &serving).unwrap_or_else(|refused| refused);
+        let seen = self.attempt(job, action, grant, &serving).unwrap_or_else(|refused| refused);
         match cut.end() {
             Ok(()) => seen,
             // The cut outranks what was seen, and a body that it broke off must not look like one.
@@ -70,9 +77,9 @@ impl Http {
         &self,
         job: &Job,
         action: &HttpAction,
+        grant: &Grant<HttpTarget>,
         serving: &Serving,
     ) -> Result<Observation, Observation> {
-        let grant = job.action.grant();
         call::check().map_err(|_| not_sent(Reason::Deadline, words::DEADLINE_BEFORE))?;
         let agent = self
             .pools
@@ -90,7 +97,7 @@ impl Http {
         // From here on only the redactor knows the value, and the request until it is sent.
         drop(credential);
         Ok(match ready.send(&agent) {
-            Ok(response) => observe(job, action, response, &redactor, serving),
+            Ok(response) => observe(job, (action, grant.target()), response, &redactor, serving),
             Err(error) => failed(&error, &serving.progress()),
         })
     }
@@ -115,7 +122,7 @@ fn may_carry_credential(target: &HttpTarget) -> bool {
 /// Reads an answer whose head has come.
 fn observe(
     job: &Job,
-    action: &HttpAction,
+    (action, target): (&HttpAction, &HttpTarget),
     response: Response<ureq::Body>,
     redactor: &Redactor,
     serving: &Serving,
@@ -126,15 +133,15 @@ fn observe(
         return Observation::new(end, Some(words::MALFORMED.into()));
     };
     let coding = Coding::new(&parts.headers);
-    let also = &job.action.grant().target().show_headers;
     let untrue = coding.untrue_headers(framing);
-    let Shown { list, redactions, left_out } = Shown::new(&parts.headers, also, untrue, redactor);
+    let Shown { list, redactions, left_out } =
+        Shown::new(&parts.headers, &target.show_headers, untrue, redactor);
     let mut reader = body.into_reader();
-    let content = body::read(&mut reader, &coding, framing, job.read_bytes, redactor);
+    let content = body::read(&mut reader, &coding, framing, job.bounds.http_read_bytes, redactor);
     let Content { bytes, end: body_end, redactions: in_body } = content;
     let status = parts.status.as_u16();
     let redactions = redactions + in_body;
-    let http = Some(HttpResponse { status, headers: list, body: bytes, body_end, redactions });
+    let seen = HttpResponse { status, headers: list, body: bytes, body_end, redactions };
     let (end, message) = match body_end {
         BodyEnd::Broken => broken_off(&serving.progress()),
         BodyEnd::Whole | BodyEnd::NotProven | BodyEnd::CutAtCap | BodyEnd::Withheld => {
@@ -142,7 +149,7 @@ fn observe(
             (End::Completed(outcome), words::left_out(left_out))
         }
     };
-    Observation { end, message, http }
+    Observation { end, message, seen: Some(Seen::Http(seen)) }
 }
 
 fn broken_off(progress: &Progress) -> (End, Option<String>) {

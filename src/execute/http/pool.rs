@@ -64,7 +64,7 @@ impl Pools {
     }
 
     /// The client of an authorized action's target.
-    pub(super) fn agent(&self, grant: &Grant) -> Result<Agent, PoolFault> {
+    pub(super) fn agent(&self, grant: &Grant<HttpTarget>) -> Result<Agent, PoolFault> {
         let key = Key::new(grant.target());
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if clients.policy_digest != grant.policy_digest() {

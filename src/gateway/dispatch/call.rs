@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Dispatch;
 use crate::authorize::{Authorized, Verdict, judge};
 use crate::clock::Deadline;
-use crate::execute::Job;
 use crate::execute::cut::Cut;
+use crate::execute::{Bounds, Job};
 use crate::gateway::inflight::{Progress, Running};
 use crate::gateway::show::{self, Room};
 use crate::gateway::tools;
@@ -105,15 +105,15 @@ impl Dispatch {
             return Err(busy());
         }
         let Asking { id, revision, call, progress_token } = asking;
-        let may_take = authorized.action().timeout().unwrap_or(limits.timeout());
-        let room = Room::new(limits, authorized.action().max_bytes());
+        let may_take = authorized.permitted().timeout().unwrap_or(limits.timeout());
+        let room = Room::new(limits, authorized.permitted().max_bytes());
         let cut = Cut::new().map_err(|_| busy())?;
         let task = Task {
             job: Job {
                 call: *call,
                 action: authorized,
                 deadline: Deadline::after(may_take),
-                read_bytes: limits.http_read_bytes(),
+                bounds: Bounds::of(policy),
             },
             cut: cut.clone(),
             id: (*id).clone(),

@@ -21,10 +21,10 @@ pub(super) fn verdict(
         max_bytes: None,
     };
     let action = match HttpAction::parse(request) {
-        Ok(action) => Action::Http(action),
+        Ok(action) => action,
         Err(refused) => return format!("{}: {}", refused.reason.as_str(), refused.message),
     };
-    match decide(policy, &action) {
+    match decide_http(policy, &action) {
         Judgement::Allow { .. } => "allow".into(),
         Judgement::Ask { .. } => "ask".into(),
         Judgement::Deny(denied) => format!("{}: {}", denied.reason.as_str(), denied.message),
