@@ -1,7 +1,7 @@
 //! JSON as it goes out: one line, with nothing in it that any reader takes for the end of a line.
 
 /// Builds one JSON object, member by member, in the order of the calls.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Object(String);
 
 impl Object {

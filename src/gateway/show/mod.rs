@@ -2,8 +2,10 @@
 //!
 //! Invariant: what is left out is said, and nothing is promised that is not kept.
 
+mod http;
+
 use super::page::{Body, Page};
-use crate::execute::{BodyEnd, End, HttpResponse, Observation, Seen};
+use crate::execute::{End, Observation, Seen};
 use crate::limits::{self, Limits};
 use crate::mcp::answer::ToolResult;
 use crate::name::CallId;
@@ -79,7 +81,7 @@ pub fn observation(call: CallId, seen: Observation, room: Room) -> (ToolResult, 
         None => (ending(call, end.state(), outcome, reason, message), None),
         Some(Seen::Http(response)) => {
             let head = Head { call, state: end.state(), outcome, reason, message };
-            http_result(&head, response, room)
+            http::result(&head, response, room)
         }
     }
 }
@@ -130,85 +132,54 @@ fn ending(
     }
 }
 
-fn http_result(head: &Head<'_>, response: HttpResponse, room: Room) -> (ToolResult, Option<Body>) {
-    let HttpResponse { status, headers, body, body_end, redactions } = response;
-    let body = Body::new(body, matches!(body_end, BodyEnd::Whole | BodyEnd::NotProven));
-    let is_kept = body.bytes().len() <= room.kept_bytes;
-    let answer = Answered { head, status, headers: &headers, body_end, redactions, is_kept };
-    let bare = answer.result(&Page::NONE, body.bytes().len());
-    let max_written = room.line_bytes.saturating_sub(ENVELOPE_BYTES + line_bytes(&bare)) / 2;
-    let page = body.page(0, room.shown_bytes, max_written);
-    let result = answer.result(&page, body.bytes().len());
-    let rest = (is_kept && page.count < body.bytes().len()).then_some(body);
-    (result, rest)
+/// A result that lacks only the page of its body.
+struct Unpaged<'a> {
+    head: &'a Head<'a>,
+    /// Its members so far.
+    object: Object,
+    /// What the text says before the page.
+    before: String,
+    /// What the text says after the page.
+    after: String,
+    /// Whether a body that is shown whole is shown as the JSON value that it is.
+    is_json: bool,
 }
 
 /// Room for the JSON-RPC envelope, the members of a modern result and longer numbers.
 const ENVELOPE_BYTES: usize = 512;
 
+impl Unpaged<'_> {
+    /// The result with as much of the body as there is room for, and the body where that is not all of it.
+    fn with_body(self, body: Body, room: Room) -> (ToolResult, Option<Body>) {
+        let is_kept = body.bytes().len() <= room.kept_bytes;
+        let bare = self.result(&Page::NONE, &body, is_kept);
+        let max_written = room.line_bytes.saturating_sub(ENVELOPE_BYTES + line_bytes(&bare)) / 2;
+        let page = body.page(0, room.shown_bytes, max_written);
+        let result = self.result(&page, &body, is_kept);
+        let rest = (is_kept && page.count < body.bytes().len()).then_some(body);
+        (result, rest)
+    }
+
+    fn result(&self, page: &Page, body: &Body, is_kept: bool) -> ToolResult {
+        let body_bytes = body.bytes().len();
+        let page_text = page_text(self.head.call, page, body_bytes, is_kept);
+        let object = self.object.clone();
+        let structured = if self.is_json && page.count == body_bytes {
+            object.raw("result", page.shown.trim()).end()
+        } else {
+            page_members(object, page, body_bytes, is_kept).end()
+        };
+        ToolResult {
+            is_error: self.head.state != State::Completed,
+            text: [self.before.as_str(), &page_text, &self.after].concat(),
+            structured,
+        }
+    }
+}
+
 /// What a result takes inside an answer, about.
 fn line_bytes(result: &ToolResult) -> usize {
     result.structured.len() + result.text.chars().map(written_bytes).sum::<usize>()
-}
-
-struct Answered<'a> {
-    head: &'a Head<'a>,
-    status: u16,
-    headers: &'a [(String, String)],
-    body_end: BodyEnd,
-    redactions: u64,
-    /// Whether `result_read` can go on where the page ends.
-    is_kept: bool,
-}
-
-impl Answered<'_> {
-    fn result(&self, page: &Page, body_bytes: usize) -> ToolResult {
-        ToolResult {
-            is_error: self.head.state != State::Completed,
-            text: self.text(page, body_bytes),
-            structured: self.structured(page, body_bytes),
-        }
-    }
-
-    fn structured(&self, page: &Page, body_bytes: usize) -> String {
-        let fields = self
-            .headers
-            .iter()
-            .map(|(name, value)| Object::new().text("name", name).text("value", value).end());
-        let headers = format!("[{}]", fields.collect::<Vec<_>>().join(","));
-        let object = self
-            .head
-            .object()
-            .number("status", self.status.into())
-            .raw("headers", &headers)
-            .text("body_end", self.body_end.as_str())
-            .number("redactions", self.redactions);
-        page_members(object, page, body_bytes, self.is_kept).end()
-    }
-
-    fn text(&self, page: &Page, body_bytes: usize) -> String {
-        let mut text = format!("{}\nHTTP {}\n", self.head.text(), self.status);
-        for (name, value) in self.headers {
-            text += &format!("{name}: {value}\n");
-        }
-        text += &page_text(self.head.call, page, body_bytes, self.is_kept);
-        text += match self.body_end {
-            BodyEnd::Whole => "",
-            BodyEnd::NotProven => {
-                "\n[the server closed the connection; that the body is whole is not proven]"
-            }
-            BodyEnd::CutAtCap => "\n[the body is longer than what is read of one]",
-            BodyEnd::Broken => "\n[the body broke off: this is not all of it]",
-            BodyEnd::Withheld => {
-                "\n[the body came in an encoding that cannot be checked for credentials; it is not shown]"
-            }
-        };
-        if self.redactions > 0 {
-            text +=
-                &format!("\n[values of the credential that were replaced: {}]", self.redactions);
-        }
-        text
-    }
 }
 
 /// One page of a kept result.
@@ -261,6 +232,7 @@ fn page_text(call: CallId, page: &Page, body_bytes: usize, is_kept: bool) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execute::{BodyEnd, HttpResponse};
 
     #[test]
     fn a_line_stays_under_its_bound_whatever_the_body_needs_when_written() {
