@@ -4,7 +4,7 @@
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`trust`], [`home`], [`credential`], [`execute`]), wiring ([`gateway`]) and commands ([`cli`]).
+//! ([`trust`], [`home`], [`window`], [`credential`], [`execute`]), wiring ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
 pub mod authorize;
@@ -22,4 +22,5 @@ pub mod policy;
 pub mod secret;
 pub mod state;
 pub mod trust;
+pub mod window;
 pub mod wire;

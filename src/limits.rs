@@ -271,6 +271,12 @@ pub const SHOWN_HEADERS: usize = 64;
 pub const SHOWN_HEADER_BYTES: usize = 16 * 1024;
 /// Largest `ca_file` in bytes.
 pub const CA_FILE_BYTES: usize = 4 * 1024 * 1024;
+/// Longest debug window.
+pub const DEBUG_FOR_MAX: Duration = Duration::from_secs(24 * 3600);
+/// Bytes of a helper's stderr that are retained while a debug window is open, where the configuration says less.
+pub const DEBUG_RETAINED_PER_CALL_BYTES: usize = 256 * 1024;
+/// The same over all helpers of a gateway.
+pub const DEBUG_RETAINED_PROCESS_BYTES: usize = 4 * 1024 * 1024;
 /// How long one gateway waits for another that counts a call.
 pub const RATE_LOCK_FOR: Duration = Duration::from_secs(1);
 

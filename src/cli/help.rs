@@ -14,6 +14,8 @@ usage: keyward COMMAND [--home DIR]
                               Claude Code, Codex, Cursor, VS Code and Gemini
   policy explain TOOL JSON    say which rules match this call, what they decide, and how wide the
                               deciding rule is; acts on nothing (--json for programs)
+  debug [--for TIME]          retain more of what helpers print, for 90s, 15m or 2h, in all gateways
+                              of the home; 0s ends it; without --for: say whether it is open
   schema                      print the JSON Schema of config.json
   help, --help                print this
   --version                   print the version

@@ -1,5 +1,6 @@
 //! The commands: flags in, an exit status out. Each subcommand has a file of its own.
 
+mod debug;
 mod explain;
 mod help;
 mod init;
@@ -37,6 +38,7 @@ pub fn run() -> ExitCode {
     let exit = match usage::parse(std::env::args_os().skip(1)) {
         Ok(Usage { home, json, command }) => match command {
             Command::Mcp { record } => mcp::run(home, record),
+            Command::Debug { time } => debug::run(home, time.as_deref()),
             Command::Init => init::run(home),
             Command::Schema => schema::run(),
             Command::Explain { tool, arguments } => explain::run(home, &tool, &arguments, json),

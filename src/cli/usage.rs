@@ -19,6 +19,7 @@ pub(super) struct Usage {
 pub(super) enum Command {
     Mcp { record: Option<PathBuf> },
     Init,
+    Debug { time: Option<String> },
     Schema,
     Explain { tool: String, arguments: String },
     Help,
@@ -61,6 +62,7 @@ struct Loose {
     words: Vec<String>,
     home: Option<PathBuf>,
     record: Option<PathBuf>,
+    time: Option<String>,
     json: bool,
     help: bool,
     version: bool,
@@ -69,7 +71,7 @@ struct Loose {
 /// Reads a command line, without the program's name.
 pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Usage, UsageFault> {
     let loose = read(Parser::from_args(arguments))?;
-    let Loose { words, home, record, json, help, version } = loose;
+    let Loose { words, home, record, time, json, help, version } = loose;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let command = match words.as_slice() {
         _ if help => Command::Help,
@@ -79,6 +81,7 @@ pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Usage, 
         ["mcp"] => Command::Mcp { record: record.clone() },
         ["init"] => Command::Init,
         ["schema"] => Command::Schema,
+        ["debug"] => Command::Debug { time: time.clone() },
         ["policy", "explain", tool, arguments] => {
             Command::Explain { tool: (*tool).into(), arguments: (*arguments).into() }
         }
@@ -87,13 +90,17 @@ pub(super) fn parse(arguments: impl Iterator<Item = OsString>) -> Result<Usage, 
         }
         ["policy", "explain"] => return Err(UsageFault::Missing("the tool's name")),
         ["policy"] => return Err(UsageFault::Missing("what to do with the policy: explain")),
-        ["policy", "explain", _, _, extra, ..] | ["mcp" | "init" | "schema", extra, ..] => {
+        ["policy", "explain", _, _, extra, ..]
+        | ["mcp" | "init" | "schema" | "debug", extra, ..] => {
             return Err(UsageFault::Extra((*extra).into()));
         }
         [word, ..] => return Err(UsageFault::UnknownCommand((*word).into())),
     };
     if record.is_some() && !matches!(command, Command::Mcp { .. }) {
         return Err(UsageFault::NotHere("--record"));
+    }
+    if time.is_some() && !matches!(command, Command::Debug { .. }) {
+        return Err(UsageFault::NotHere("--for"));
     }
     if json && !matches!(command, Command::Explain { .. }) {
         return Err(UsageFault::NotHere("--json"));
@@ -107,6 +114,7 @@ fn read(mut parser: Parser) -> Result<Loose, UsageFault> {
         match argument {
             Arg::Long("home") => loose.home = Some(parser.value()?.into()),
             Arg::Long("record") => loose.record = Some(parser.value()?.into()),
+            Arg::Long("for") => loose.time = Some(parser.value()?.string()?),
             Arg::Long("json") => loose.json = true,
             Arg::Long("help") | Arg::Short('h') => loose.help = true,
             Arg::Long("version") | Arg::Short('V') => loose.version = true,
@@ -136,6 +144,8 @@ mod tests {
             ("policy explain http_request {} --json", |command| {
                 matches!(command, Command::Explain { .. })
             }),
+            ("debug", |command| matches!(command, Command::Debug { time: None })),
+            ("debug --for 15m", |command| matches!(command, Command::Debug { time: Some(_) })),
             ("help", |command| matches!(command, Command::Help)),
             ("mcp --help", |command| matches!(command, Command::Help)),
             ("--version", |command| matches!(command, Command::Version)),
@@ -154,6 +164,9 @@ mod tests {
             "mcp --home",
             "init --record /r",
             "mcp --json",
+            "mcp --for 1m",
+            "debug 15m",
+            "debug --for",
             "policy",
             "policy explain",
             "policy explain t",

@@ -8,7 +8,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &["wire"]),
     ("mcp", &["mcp"]),
     ("judgement", &["action", "policy", "authorize"]),
-    ("effects", &["trust", "home", "credential", "execute"]),
+    ("effects", &["trust", "home", "window", "credential", "execute"]),
     ("wiring", &["gateway"]),
     ("commands", &["cli", "main"]),
 ];
