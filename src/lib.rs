@@ -4,10 +4,11 @@
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`trust`], [`home`], [`window`], [`credential`], [`execute`]), wiring ([`gateway`]) and commands ([`cli`]).
+//! ([`trust`], [`home`], [`window`], [`credential`], [`child`], [`execute`]), wiring ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
 pub mod authorize;
+pub mod child;
 pub mod cli;
 pub mod clock;
 pub mod credential;

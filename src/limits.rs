@@ -277,6 +277,22 @@ pub const DEBUG_FOR_MAX: Duration = Duration::from_secs(24 * 3600);
 pub const DEBUG_RETAINED_PER_CALL_BYTES: usize = 256 * 1024;
 /// The same over all helpers of a gateway.
 pub const DEBUG_RETAINED_PROCESS_BYTES: usize = 4 * 1024 * 1024;
+/// Longest description of a program to start, in bytes: path, arguments and environment.
+pub const PROGRAM_BYTES: usize = 4 * 1024 * 1024;
+/// How long a guard may take to read what it is to start.
+pub const ORDER_FOR: Duration = Duration::from_secs(5);
+/// How long an urgent end leaves between SIGTERM and SIGKILL, and for a stream that is held open.
+pub const URGENT_GRACE: Duration = Duration::from_millis(100);
+/// How long a stream that is held open is read after the exit, where the deadline leaves less.
+pub const HELD_STREAM_MIN: Duration = Duration::from_millis(50);
+/// How long a guard tries to end everything below it.
+pub const END_FOR: Duration = Duration::from_secs(5);
+/// How long a guard's word about that is awaited.
+pub const END_SAID_FOR: Duration = Duration::from_secs(6);
+/// How long a guard that was killed is waited for.
+pub const GUARD_GONE_FOR: Duration = Duration::from_secs(1);
+/// How long what is left in the streams is read after the end.
+pub const LAST_READ_FOR: Duration = Duration::from_millis(100);
 /// How long one gateway waits for another that counts a call.
 pub const RATE_LOCK_FOR: Duration = Duration::from_secs(1);
 

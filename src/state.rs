@@ -152,3 +152,76 @@ impl Reason {
         }
     }
 }
+
+/// How the streams of a child came to their end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamEnd {
+    /// By themselves.
+    EndOfFile,
+    /// A descendant held one open after the exit, and was ended.
+    ClosedByGrace,
+    /// The child was killed.
+    Killed,
+    /// By themselves, after the call was cut.
+    ReaderCompletedAfterCancel,
+    /// By themselves, after the deadline.
+    ReaderCompletedAfterDeadline,
+    /// It could not be shown that everything ended.
+    NotShownEnded,
+    /// There was no child.
+    NotStarted,
+}
+
+impl StreamEnd {
+    /// Every way.
+    pub const ALL: [Self; 7] = [
+        Self::EndOfFile,
+        Self::ClosedByGrace,
+        Self::Killed,
+        Self::ReaderCompletedAfterCancel,
+        Self::ReaderCompletedAfterDeadline,
+        Self::NotShownEnded,
+        Self::NotStarted,
+    ];
+
+    /// The word in results and in the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EndOfFile => "end_of_file",
+            Self::ClosedByGrace => "closed_by_grace",
+            Self::Killed => "killed",
+            Self::ReaderCompletedAfterCancel => "reader_completed_after_cancel",
+            Self::ReaderCompletedAfterDeadline => "reader_completed_after_deadline",
+            Self::NotShownEnded => "not_shown_ended",
+            Self::NotStarted => "not_started",
+        }
+    }
+}
+
+/// What is kept of a child's stderr.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// Everything.
+    All,
+    /// The end.
+    Tail,
+    /// The beginning.
+    Head,
+    /// The beginning and the end.
+    HeadAndTail,
+}
+
+impl Kept {
+    /// Every way.
+    pub const ALL: [Self; 4] = [Self::All, Self::Tail, Self::Head, Self::HeadAndTail];
+
+    /// The word in results and in the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Tail => "tail",
+            Self::Head => "head",
+            Self::HeadAndTail => "head_and_tail",
+        }
+    }
+}

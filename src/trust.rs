@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::limits;
@@ -29,6 +29,23 @@ pub fn open_secret(path: &Path) -> Result<File, TrustFault> {
 /// [`TrustFault`], which names the part of the path that is at fault.
 pub fn open_trusted(path: &Path) -> Result<File, TrustFault> {
     open(path, Audience::Anybody)
+}
+
+/// Finds a file that only root or the effective user may change, and opens nothing but its name: for a
+/// program, which may be one that cannot be read.
+///
+/// # Errors
+/// [`TrustFault`], which names the part of the path that is at fault.
+pub fn find_trusted(path: &Path) -> Result<Stat, TrustFault> {
+    let Found::Leaf { folder, name } = walk(path)? else {
+        return Err(TrustFault { path: path.into(), flaw: Flaw::NotAFile });
+    };
+    let fault = |flaw| TrustFault { path: name.clone(), flaw };
+    let last = name.file_name().unwrap_or_default();
+    let stat = rustix::fs::statat(&folder, last, AtFlags::SYMLINK_NOFOLLOW)
+        .map_err(|error| fault(flaw_of(error)))?;
+    judge_file(&stat, Audience::Anybody).map_err(fault)?;
+    Ok(stat)
 }
 
 /// Judges a folder and every folder above it.

@@ -11,6 +11,7 @@ mod usage;
 
 use std::process::ExitCode;
 
+use crate::child::guard;
 use usage::{Command, Usage};
 
 /// The exit statuses that others rely on.
@@ -34,7 +35,13 @@ impl Exit {
 }
 
 /// Runs the command that the process was started with.
+///
+/// A name of its own, not a flag, makes the process a guard: the gateway starts itself again to end what it
+/// started. That is no command for people.
 pub fn run() -> ExitCode {
+    if std::env::args_os().next().is_some_and(|name| name == guard::NAME) {
+        return guard::run();
+    }
     let exit = match usage::parse(std::env::args_os().skip(1)) {
         Ok(Usage { home, json, command }) => match command {
             Command::Mcp { record } => mcp::run(home, record),

@@ -79,6 +79,11 @@ impl Redactor {
         Self::new(&[])
     }
 
+    /// Whether it looks for nothing, so that what passes through is what was put in.
+    pub fn is_idle(&self) -> bool {
+        self.automaton.is_empty()
+    }
+
     /// The length of an escape after which every view still matches nothing; 0 where that is not certain.
     ///
     /// This is what keeps text with many escapes fast: most of them mean no byte of any form, or are none.

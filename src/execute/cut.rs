@@ -4,7 +4,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -22,6 +22,7 @@ pub struct Cut(Arc<Switch>);
 #[derive(Debug)]
 struct Switch {
     stage: AtomicU8,
+    urgent: AtomicBool,
     wake: OwnedFd,
 }
 
@@ -36,7 +37,8 @@ impl Cut {
     /// The system has no descriptor left.
     pub fn new() -> std::io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Self(Arc::new(Switch { stage: AtomicU8::new(WAITING), wake })))
+        let (stage, urgent) = (AtomicU8::new(WAITING), AtomicBool::new(false));
+        Ok(Self(Arc::new(Switch { stage, urgent, wake })))
     }
 
     /// Says that the first effect comes next.
@@ -59,10 +61,33 @@ impl Cut {
     pub fn cut(&self) -> bool {
         let took = self.step(WAITING, CUT_BEFORE).is_ok() || self.step(BEGUN, CUT_AFTER).is_ok();
         if took {
-            // The counter of a fresh eventfd cannot overflow by one.
-            rustix::io::write(&self.0.wake, &1u64.to_ne_bytes()).ok();
+            self.rouse();
         }
         took
+    }
+
+    /// Stops the call, and says that whatever still takes time after its end has none left. Whether the
+    /// cut took effect.
+    ///
+    /// It wakes at every stage: an end that was seen, or a cut that came before, may still be cleaned up
+    /// after at leisure.
+    pub fn hurry(&self) -> bool {
+        self.0.urgent.store(true, Ordering::SeqCst);
+        let took = self.cut();
+        if !took {
+            self.rouse();
+        }
+        took
+    }
+
+    /// Whether there is no time left for anything but the end.
+    pub fn is_urgent(&self) -> bool {
+        self.0.urgent.load(Ordering::SeqCst)
+    }
+
+    fn rouse(&self) {
+        // A few steps of one cannot overflow the counter.
+        rustix::io::write(&self.0.wake, &1u64.to_ne_bytes()).ok();
     }
 
     /// Whether the call was cut.
@@ -70,7 +95,8 @@ impl Cut {
         matches!(self.0.stage.load(Ordering::SeqCst), CUT_BEFORE | CUT_AFTER)
     }
 
-    /// Becomes readable when the call is cut, and stays so: for `poll` beside a socket.
+    /// Becomes readable when the call is cut or urgent, and stays so until it is read: for `poll` beside
+    /// a socket. Only who also looks at the flags may read it.
     pub fn wake(&self) -> BorrowedFd<'_> {
         self.0.wake.as_fd()
     }
@@ -112,5 +138,21 @@ mod tests {
         cut.end().unwrap();
         assert!(!cut.cut());
         assert!(!cut.is_cut());
+    }
+    #[test]
+    fn hurry_cuts_and_wakes_at_every_stage() {
+        let cut = Cut::new().unwrap();
+        assert!(!cut.is_urgent());
+        cut.begin().unwrap();
+        cut.end().unwrap();
+        assert!(!cut.hurry(), "the end was seen before");
+        assert!(cut.is_urgent() && !cut.is_cut());
+        let mut count = [0; 8];
+        assert_eq!(rustix::io::read(cut.wake(), &mut count), Ok(8), "it woke");
+        assert!(cut.hurry() || rustix::io::read(cut.wake(), &mut count) == Ok(8), "and again");
+
+        let cut = Cut::new().unwrap();
+        assert!(cut.hurry());
+        assert_eq!(cut.begin(), Err(WasCut));
     }
 }

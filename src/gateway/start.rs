@@ -1,7 +1,8 @@
 //! What `mcp` does to its own process before anything else.
 //!
 //! Invariant: after [`harden`] no core file and no debugger of the same user shows its memory, new
-//! files are the owner's alone, and it does not outlive the process that started it.
+//! files are the owner's alone, no descriptor that was left open for it goes on to a child, and it does
+//! not outlive the process that started it.
 
 use std::io;
 
@@ -28,6 +29,9 @@ impl From<rustix::io::Errno> for StartFault {
     }
 }
 
+/// What comes after stdin, stdout and stderr.
+const FIRST_OWN: i32 = 3;
+
 /// Prepares the process. Relative paths must have been made absolute before.
 ///
 /// # Errors
@@ -43,6 +47,7 @@ pub fn harden() -> Result<(), StartFault> {
     if getppid() != parent {
         return Err(StartFault::Orphaned);
     }
+    close_fds::set_fds_cloexec(FIRST_OWN, &[]);
     umask(Mode::RWXG | Mode::RWXO);
     chdir("/")?;
     Ok(())

@@ -1,0 +1,143 @@
+//! The guard's own process: it starts one program, tells how that ended, and ends all that came of it.
+//!
+//! It is this same binary under another name, so that no second file is needed. It sits in a session of
+//! its own, which the end of the gateway's process group does not reach, and is the subreaper of all
+//! that it starts. The end of its socket is the end of the gateway, and the order to end everything.
+//!
+//! Invariant: the guard is never confined, or what it started could end it; and nothing that it started
+//! outlives it, unless it has said that this could not be shown.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use nix::sys::signal::{SigSet, Signal as Number};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitStatus, chdir, getpgid, getpid, kill_process,
+    kill_process_group, set_child_subreaper, set_dumpable_behavior, setsid,
+};
+
+use super::order::{Order, Report, Start, Step};
+use super::{reap, start};
+use crate::clock::Deadline;
+use crate::limits;
+
+/// The name by which the binary is started as a guard.
+pub const NAME: &str = "keyward-guard";
+
+/// What comes after stdin, stdout and stderr.
+const FIRST_OTHER: i32 = 3;
+
+/// Serves one order. Descriptor 0 is the socket to the gateway.
+pub fn run() -> ExitCode {
+    // Before anything else: from here on nobody of the same user reads what the order brings.
+    let hidden = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    let socket = rustix::stdio::stdin();
+    match hidden.map_err(io::Error::from).and_then(|()| prepare()) {
+        Ok(deaths) => serve(socket, &deaths),
+        Err(error) => {
+            let number = error.raw_os_error().unwrap_or(Errno::IO.raw_os_error());
+            Report::Fault(Step::Guard, number).send(socket);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What becomes readable when a child ends.
+fn prepare() -> io::Result<UnixStream> {
+    setsid()?;
+    close_fds::set_fds_cloexec(FIRST_OTHER, &[]);
+    chdir("/")?;
+    set_child_subreaper(Some(getpid()))?;
+    // Whoever asks all of Keyward to end asks the gateway too, and that tells the guard.
+    let mut blocked = SigSet::all();
+    blocked.remove(Number::SIGCHLD);
+    blocked.thread_set_mask()?;
+    let (deaths, told) = UnixStream::pair()?;
+    deaths.set_nonblocking(true)?;
+    signal_hook::low_level::pipe::register(signal_hook::consts::SIGCHLD, told)?;
+    Ok(deaths)
+}
+
+fn serve(socket: BorrowedFd<'_>, deaths: &UnixStream) -> ExitCode {
+    let Some(order) = Start::receive(socket) else { return ExitCode::FAILURE };
+    let mut main = Main { socket, pid: None };
+    match start::start(order) {
+        Ok(pid) => main.pid = Some(pid),
+        Err(fault) => {
+            fault.send(socket);
+            // A fault after the start leaves a child.
+            reap::end_all(deaths, limits::END_FOR, &mut |_, _| {});
+            return ExitCode::FAILURE;
+        }
+    }
+    if Report::Started.send(socket) {
+        main.watch(deaths);
+    }
+    let proven = reap::end_all(deaths, limits::END_FOR, &mut |pid, status| main.saw(pid, status));
+    Report::Ended { proven }.send(socket);
+    ExitCode::SUCCESS
+}
+
+/// The program itself, among all that came of it.
+struct Main<'a> {
+    socket: BorrowedFd<'a>,
+    /// Its number, until it was reaped: from then on it may be somebody else's.
+    pid: Option<Pid>,
+}
+
+impl Main<'_> {
+    /// Serves until the order to end.
+    fn watch(&mut self, deaths: &UnixStream) {
+        loop {
+            let mut waited = [
+                PollFd::from_borrowed_fd(self.socket, PollFlags::IN),
+                PollFd::new(deaths, PollFlags::IN),
+            ];
+            // Interrupted by the very signal that it waits for.
+            poll(&mut waited, None).ok();
+            reap::forget(deaths);
+            reap::reap(&mut |pid, status| self.saw(pid, status));
+            match Order::receive(self.socket) {
+                None => {}
+                Some(Order::Term) => self.term(),
+                Some(Order::End) => return,
+            }
+        }
+    }
+
+    /// Tells how the program ended, if that is who ended.
+    fn saw(&mut self, pid: Pid, status: WaitStatus) {
+        if self.pid != Some(pid) {
+            return;
+        }
+        self.pid = None;
+        let report = match (status.exit_status(), status.terminating_signal()) {
+            (Some(status), _) => Report::Exited(status),
+            (None, Some(signal)) => Report::Signalled(signal),
+            (None, None) => return,
+        };
+        report.send(self.socket);
+    }
+
+    /// Asks everything to end, what is stopped too: each process once.
+    fn term(&self) {
+        const ASK: [Signal; 2] = [Signal::TERM, Signal::CONT];
+        let group = self.pid;
+        if let Some(group) = group {
+            for signal in ASK {
+                kill_process_group(group, signal).ok();
+            }
+        }
+        reap::for_children(Deadline::after(limits::URGENT_GRACE), |pid| {
+            if group.is_none() || getpgid(Some(pid)).ok() != group {
+                for signal in ASK {
+                    kill_process(pid, signal).ok();
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,107 @@
+//! Ending everything below a guard, and knowing that it ended.
+//!
+//! Whatever loses its parent below a subreaper becomes the subreaper's own child, so killing the direct
+//! children again and again reaches everything. Only direct children are killed: nobody else reaps
+//! them, so their numbers cannot have been given to others meanwhile.
+//!
+//! Invariant: [`end_all`] says "ended" only where the system says that there is no child.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpid, kill_process, wait, waitid,
+};
+
+use crate::clock::Deadline;
+
+/// Rounds in which what was killed is also reaped. Later it mostly stays: a process that begets others
+/// faster than they are killed has a limit on their number, and what is not reaped counts.
+const EAGER_ROUNDS: u32 = 50;
+/// After that, what is dead is reaped once in so many rounds.
+const REAP_EVERY: u32 = 10;
+/// Children end quickly; this is for a signal that was missed.
+const ROUND_FOR: Duration = Duration::from_millis(5);
+/// The largest process number that there can be, and how many are tried between looks at the clock.
+const LAST_PID: i32 = 4 * 1024 * 1024;
+const PROBES: usize = 4096;
+
+/// Reaps what is dead, and tells of each. Whether there is still a child.
+pub(super) fn reap(seen: &mut dyn FnMut(Pid, WaitStatus)) -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => seen(pid, status),
+            Ok(None) => return true,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+/// Kills and reaps until there is no child, or until the limit. Whether there is none.
+///
+/// `deaths` becomes readable when a child ends.
+pub(super) fn end_all(
+    deaths: &UnixStream,
+    limit: Duration,
+    seen: &mut dyn FnMut(Pid, WaitStatus),
+) -> bool {
+    let deadline = Deadline::after(limit);
+    for round in 0.. {
+        for_children(deadline, |pid| {
+            kill_process(pid, Signal::KILL).ok();
+        });
+        let reaps = round < EAGER_ROUNDS || round % REAP_EVERY == 0;
+        if reaps && !reap(seen) {
+            return true;
+        }
+        if deadline.is_over() {
+            return false;
+        }
+        let waited = PollFd::new(deaths, PollFlags::IN);
+        poll(&mut [waited], Timespec::try_from(ROUND_FOR).ok().as_ref()).ok();
+        forget(deaths);
+    }
+    false
+}
+
+/// Empties the pipe that tells of deaths. It does not block.
+pub(super) fn forget(deaths: &UnixStream) {
+    let mut bytes = [0; 64];
+    while rustix::io::read(deaths, &mut bytes).is_ok_and(|read| read > 0) {}
+}
+
+/// Visits every direct child that is found, the dead ones included.
+pub(super) fn for_children(deadline: Deadline, visit: impl FnMut(Pid)) {
+    match listed_children() {
+        Some(children) => children.into_iter().for_each(visit),
+        None => probed_children(deadline).for_each(visit),
+    }
+}
+
+/// The direct children as `/proc` lists them, for each thread its own; `None` where it does not.
+fn listed_children() -> Option<Vec<Pid>> {
+    let mut children = Vec::new();
+    for task in fs::read_dir("/proc/self/task").ok()? {
+        let list = fs::read_to_string(task.ok()?.path().join("children")).ok()?;
+        let numbers = list.split_whitespace().filter_map(|number| number.parse().ok());
+        children.extend(numbers.filter_map(Pid::from_raw));
+    }
+    Some(children)
+}
+
+/// The direct children as far as they are found by asking for every number, those after our own first.
+fn probed_children(deadline: Deadline) -> impl Iterator<Item = Pid> {
+    let own = getpid().as_raw_pid();
+    let numbers = (own + 1..=LAST_PID).chain(2..own).enumerate();
+    let in_time = numbers.take_while(move |(probe, _)| probe % PROBES != 0 || !deadline.is_over());
+    in_time.filter_map(|(_, number)| Pid::from_raw(number)).filter(|pid| is_child(*pid))
+}
+
+fn is_child(pid: Pid) -> bool {
+    let ask = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(pid), ask).is_ok()
+}
