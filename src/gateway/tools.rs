@@ -53,8 +53,8 @@ fn http_request(policy: &Policy) -> Tool {
         targets.concat()
     );
     Tool {
-        name: HTTP_REQUEST,
-        title: "HTTP request",
+        name: HTTP_REQUEST.into(),
+        title: "HTTP request".into(),
         description,
         input: ObjectSchema { properties: http_properties() },
         output: http_output(),
@@ -68,7 +68,7 @@ fn http_request(policy: &Policy) -> Tool {
 }
 
 fn property(name: &'static str, required: bool, schema: Schema, description: &str) -> Property {
-    Property { name, description: description.into(), required, schema }
+    Property { name: name.into(), description: description.into(), required, schema }
 }
 
 fn http_properties() -> Vec<Property> {
@@ -107,8 +107,8 @@ fn http_properties() -> Vec<Property> {
 
 fn result_read() -> Tool {
     Tool {
-        name: RESULT_READ,
-        title: "Read more of a result",
+        name: RESULT_READ.into(),
+        title: "Read more of a result".into(),
         description: "Reads a further part of a result that was not shown whole: results are kept \
                       for ten minutes in the process that made them."
             .into(),

@@ -4,6 +4,7 @@
 //! [`Property`] values.
 
 use std::borrow::Cow;
+use std::fmt::Debug;
 
 use serde_json::{Map, Value, json};
 
@@ -15,9 +16,9 @@ use crate::wire::json::{Json, Kind};
 #[derive(Debug)]
 pub struct Tool {
     /// In `[a-zA-Z0-9_-]`, at most 64 characters.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// For people.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// For the model.
     pub description: String,
     /// Its arguments.
@@ -50,7 +51,7 @@ pub struct ObjectSchema {
 #[derive(Debug)]
 pub struct Property {
     /// Its name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// For the model.
     pub description: String,
     /// Whether a call must give it.
@@ -77,6 +78,17 @@ pub enum Schema {
     TextMap,
     /// Any JSON value; it is passed on as the bytes that came.
     Anything,
+    /// What the layer that gives the tool checks itself.
+    Given(Box<dyn Fit>),
+}
+
+/// A rule about an argument that says of itself what it checks.
+pub trait Fit: Debug + Send + Sync {
+    /// One sentence where a value does not fit.
+    fn fault_of(&self, name: &str, value: Json<'_>) -> Option<String>;
+
+    /// Its JSON Schema, without a description.
+    fn to_json(&self) -> Map<String, Value>;
 }
 
 /// Arguments that fit their schema.
@@ -87,6 +99,11 @@ impl<'a> Arguments<'a> {
     /// An argument as it came.
     pub fn json(&self, name: &str) -> Option<Json<'a>> {
         self.0.iter().find(|(given, _)| given == name).map(|(_, value)| *value)
+    }
+
+    /// All of them, in the order in which they came.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Json<'a>)> {
+        self.0.iter().map(|(name, value)| (name.as_ref(), *value))
     }
 
     /// A string argument.
@@ -119,7 +136,7 @@ impl ObjectSchema {
             faults.push("There are more faults than these.".into());
         }
         for property in self.properties.iter().filter(|property| property.required) {
-            if !given.iter().any(|(name, _)| name == property.name) {
+            if !given.iter().any(|(name, _)| *name == property.name) {
                 faults.push(format!("`{}` is missing.", property.name));
             }
         }
@@ -130,13 +147,11 @@ impl ObjectSchema {
         match self.properties.iter().find(|property| property.name == name) {
             Some(property) => property.schema.fault_of(name, value),
             None => {
-                let known: Vec<_> = self.properties.iter().map(|known| known.name).collect();
+                let known: Vec<_> = self.properties.iter().map(|known| &*known.name).collect();
+                let known = if known.is_empty() { "none".into() } else { known.join(", ") };
                 let shown: String = name.chars().take(64).collect();
-                Some(format!(
-                    "`{}` is not an argument of this tool; it takes {}.",
-                    shown.escape_debug(),
-                    known.join(", ")
-                ))
+                let shown = shown.escape_debug();
+                Some(format!("`{shown}` is not an argument of this tool; it takes {known}."))
             }
         }
     }
@@ -148,14 +163,14 @@ impl ObjectSchema {
             .map(|property| {
                 let mut schema = property.schema.to_json();
                 schema.insert("description".into(), property.description.as_str().into());
-                (property.name.into(), Value::Object(schema))
+                (property.name.clone().into_owned(), Value::Object(schema))
             })
             .collect();
         let required = self.properties.iter().filter(|property| property.required);
         json!({
             "type": "object",
             "properties": properties,
-            "required": required.map(|property| property.name).collect::<Vec<_>>(),
+            "required": required.map(|property| &*property.name).collect::<Vec<_>>(),
             "additionalProperties": false,
         })
     }
@@ -181,6 +196,7 @@ impl Schema {
                 "an object whose values are strings".into(),
             ),
             Self::Anything => (true, String::new()),
+            Self::Given(rule) => return rule.fault_of(name, value),
         };
         (!fits).then(|| format!("`{name}` must be {wanted}."))
     }
@@ -197,6 +213,7 @@ impl Schema {
             }
             // Not `{}`: strict clients warn of a schema that says nothing.
             Self::Anything => json!({ "anyOf": ANY_TYPE.map(|name| json!({ "type": name })) }),
+            Self::Given(rule) => return rule.to_json(),
         };
         match schema {
             Value::Object(map) => map,
@@ -214,7 +231,7 @@ impl Tool {
             "inputSchema": self.input.to_json(),
         });
         if revision.has_structured_content() {
-            tool["title"] = self.title.into();
+            tool["title"] = self.title.as_ref().into();
             tool["outputSchema"] = self.output.clone();
         }
         if revision.has_annotations() {
@@ -236,8 +253,8 @@ mod tests {
     use super::*;
 
     fn schema() -> ObjectSchema {
-        let property = |name, required, schema| Property {
-            name,
+        let property = |name: &'static str, required, schema| Property {
+            name: name.into(),
             description: String::new(),
             required,
             schema,

@@ -43,7 +43,7 @@ impl Dispatch {
             let message = "There is no tool of this name; tools/list names those there are.";
             return Some(answer::error(Some(id), false, Code::InvalidParams, message));
         };
-        let name = tool.name;
+        let name = tool.name.clone();
         let asking = Asking { id, revision, call: self.names.next(), progress_token };
         let ended = match tool.input.check(arguments) {
             Err(faults) => Some((show::wrong_arguments(asking.call, &faults), State::Rejected)),
