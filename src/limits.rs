@@ -2,133 +2,14 @@
 //!
 //! Invariant: the README's table, `keyward schema` and [`TABLE`] say the same; a test holds it.
 
+mod table;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One configurable limit, as the README and the schema list it.
-pub struct Limit {
-    /// Its path in `config.json`.
-    pub key: &'static str,
-    /// What it counts.
-    pub unit: Unit,
-    /// What holds where the configuration says nothing; `None` is "no limit".
-    pub default: Option<u64>,
-    /// The smallest value that a configuration may set.
-    pub min: u64,
-    /// The largest value that a configuration may set.
-    pub max: u64,
-    /// What it bounds, in a sentence.
-    pub meaning: &'static str,
-}
+pub use table::{Limit, TABLE, Unit};
 
-/// What a limit counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unit {
-    /// Bytes.
-    Bytes,
-    /// Seconds.
-    Seconds,
-    /// Things.
-    Count,
-}
-
-impl Unit {
-    /// The unit's word in the README and the schema.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Bytes => "bytes",
-            Self::Seconds => "seconds",
-            Self::Count => "count",
-        }
-    }
-}
-
-const KIB: u64 = 1024;
-const MIB: u64 = 1024 * KIB;
-
-const FRAME_BYTES: Limit = Limit {
-    key: "limits.frame_bytes",
-    unit: Unit::Bytes,
-    default: Some(4 * MIB),
-    min: 64 * KIB,
-    max: 16 * MIB,
-    meaning: "longest message of the client, without its line feed",
-};
-
-const SHOWN_BYTES: Limit = Limit {
-    key: "limits.shown_bytes",
-    unit: Unit::Bytes,
-    default: Some(16 * KIB),
-    min: 256,
-    max: 256 * KIB,
-    meaning: "how much of a body one result shows where the call does not say max_bytes",
-};
-
-const HTTP_READ_BYTES: Limit = Limit {
-    key: "limits.http_read_bytes",
-    unit: Unit::Bytes,
-    default: Some(8 * MIB),
-    min: 4 * KIB,
-    max: 64 * MIB,
-    meaning: "how much of a response body is read, after decompression",
-};
-
-const WORKERS: Limit = Limit {
-    key: "limits.workers",
-    unit: Unit::Count,
-    default: Some(64),
-    min: 1,
-    max: WORKERS_MAX as u64,
-    meaning: "calls that act at the same time; one more is answered `busy`",
-};
-
-const CALLS_IN_FLIGHT: Limit = Limit {
-    key: "limits.calls_in_flight",
-    unit: Unit::Count,
-    default: Some(4096),
-    min: 1,
-    max: 65536,
-    meaning: "calls that have begun and are not answered; one more is answered `busy`",
-};
-
-const CALLS_PER_MINUTE: Limit = Limit {
-    key: "limits.calls_per_minute",
-    unit: Unit::Count,
-    default: None,
-    min: 1,
-    max: 100_000,
-    meaning: "allowed calls in any 60 seconds, over all gateways of the home; one more is answered `rate`",
-};
-
-const TIMEOUT_SECONDS: Limit = Limit {
-    key: "limits.timeout_seconds",
-    unit: Unit::Seconds,
-    default: Some(60),
-    min: 1,
-    max: TIMEOUT_MAX_SECONDS,
-    meaning: "how long a call may take where it does not say timeout_seconds",
-};
-
-const KEPT_RESULTS_BYTES: Limit = Limit {
-    key: "limits.kept_results_bytes",
-    unit: Unit::Bytes,
-    default: Some(32 * MIB),
-    min: 0,
-    max: 256 * MIB,
-    meaning: "what result_read can page through, over all calls of one gateway",
-};
-
-/// The limits that a configuration may set, in the order of the README.
-pub const TABLE: &[Limit] = &[
-    FRAME_BYTES,
-    SHOWN_BYTES,
-    HTTP_READ_BYTES,
-    WORKERS,
-    CALLS_IN_FLIGHT,
-    CALLS_PER_MINUTE,
-    TIMEOUT_SECONDS,
-    KEPT_RESULTS_BYTES,
-];
+use table::*;
 
 /// The limits in force.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
@@ -189,6 +70,32 @@ impl Limits {
     /// Bytes of results that are kept for `result_read`.
     pub fn kept_results_bytes(&self) -> usize {
         self.size(&KEPT_RESULTS_BYTES)
+    }
+
+    /// Bytes of a helper's stdout that are read.
+    pub fn helper_stdout_bytes(&self) -> usize {
+        self.size(&HELPER_STDOUT_BYTES)
+    }
+
+    /// Bytes of a helper's stderr that one call keeps.
+    pub fn stderr_retained_per_call_bytes(&self) -> usize {
+        self.size(&STDERR_PER_CALL_BYTES)
+    }
+
+    /// Bytes of helpers' stderr that all running calls keep together.
+    pub fn stderr_retained_process_bytes(&self) -> usize {
+        self.size(&STDERR_PROCESS_BYTES)
+    }
+
+    /// Bytes of the kept stderr that a result shows.
+    pub fn stderr_agent_excerpt_bytes(&self) -> usize {
+        self.size(&STDERR_EXCERPT_BYTES)
+    }
+
+    /// How long a helper that is to end, or whose streams stay open after its exit, is waited for.
+    pub fn shutdown_grace(&self) -> Duration {
+        let longest = SHUTDOWN_GRACE_SECONDS.max;
+        Duration::from_secs(self.in_force(&SHUTDOWN_GRACE_SECONDS).unwrap_or(longest))
     }
 }
 
@@ -295,6 +202,20 @@ pub const GUARD_GONE_FOR: Duration = Duration::from_secs(1);
 pub const LAST_READ_FOR: Duration = Duration::from_millis(100);
 /// How long one gateway waits for another that counts a call.
 pub const RATE_LOCK_FOR: Duration = Duration::from_secs(1);
+/// Longest string that an argument of a helper may be, in characters, where its entry does not say max_length.
+pub const ARGUMENT_CHARACTERS: usize = 4096;
+/// Largest max_length of an argument of a helper.
+pub const ARGUMENT_MAX_CHARACTERS: usize = 64 * 1024;
+/// Most elements of an array argument of a helper where its entry does not say max_items.
+pub const ARGUMENT_ITEMS: usize = 64;
+/// Largest max_items of an argument of a helper.
+pub const ARGUMENT_MAX_ITEMS: usize = 256;
+/// Longest number that an argument of a helper may be, in characters as it was written.
+pub const ARGUMENT_NUMBER_CHARACTERS: usize = 64;
+/// Longest word that a helper is started with, in bytes: Linux takes 128 KiB with the NUL at its end.
+pub const HELPER_WORD_BYTES: usize = 128 * 1024 - 1;
+/// Bytes of all words that a helper is started with, each with its NUL; what its stdin is given, too.
+pub const HELPER_WORDS_BYTES: usize = 1024 * 1024;
 
 #[cfg(test)]
 mod tests {
@@ -304,7 +225,8 @@ mod tests {
     fn the_table_agrees_with_itself() {
         for (place, limit) in TABLE.iter().enumerate() {
             let key = limit.key;
-            assert!(key.starts_with("limits."), "{key}");
+            let section = key.split_once('.').map(|(section, _)| section);
+            assert!(matches!(section, Some("limits" | "helper_output")), "{key}");
             assert!(TABLE[..place].iter().all(|other| other.key != key), "{key} twice");
             assert!(limit.min <= limit.max, "{key}");
             assert!(limit.default.is_none_or(|it| (limit.min..=limit.max).contains(&it)), "{key}");
@@ -320,5 +242,6 @@ mod tests {
         limits.set(&CALLS_PER_MINUTE, 7);
         assert_eq!((limits.workers(), limits.calls_per_minute()), (3, Some(7)));
         assert_eq!(limits.timeout(), Duration::from_secs(60));
+        assert_eq!(limits.shutdown_grace(), Duration::from_secs(5));
     }
 }

@@ -16,13 +16,14 @@ pub(crate) fn check(node: &Node<'_>, shape: &Shape, faults: &mut Faults) {
         Shape::Flag => _ = has_kind(node, Kind::Boolean, faults),
         Shape::Version => check_version(node, faults),
         Shape::Word(words) => check_word(node, words, faults),
+        Shape::Whole(min, max) => check_whole(node, *min, *max, faults),
         Shape::Methods => check_methods(node, faults),
         Shape::List(element) => check_list(node, element, faults),
         Shape::Object(keys) => check_object(node, keys, faults),
         Shape::Named(value) => check_named(node, value, faults),
         Shape::Choice(keys) => check_choice(node, keys, faults),
         Shape::Tagged(variants) => check_tagged(node, variants, faults),
-        Shape::Limits => check_limits(node, faults),
+        Shape::Limits(section, keys) => check_limits(node, section, keys, faults),
         // Its key was reported by the object that has it.
         Shape::NotServed => {}
     }
@@ -81,6 +82,13 @@ fn one_of(words: &[&str]) -> String {
     match quoted.as_slice() {
         [only] => only.clone(),
         _ => format!("one of {}", quoted.join(", ")),
+    }
+}
+
+fn check_whole(node: &Node<'_>, min: u64, max: u64, faults: &mut Faults) {
+    if !node.value.as_u64().is_some_and(|value| (min..=max).contains(&value)) {
+        let what = format!("is no whole number from {min} to {max}");
+        faults.add(&node.place, what, "write one, without quotes");
     }
 }
 
@@ -214,15 +222,20 @@ fn check_variant(node: &Node<'_>, keys: &[Key], faults: &mut Faults) {
     check_required(node, keys, faults);
 }
 
-fn check_limits(node: &Node<'_>, faults: &mut Faults) {
+fn check_limits(node: &Node<'_>, section: &str, keys: &[Key], faults: &mut Faults) {
     if !has_kind(node, Kind::Object, faults) {
         return;
     }
+    let limits: Vec<_> = shape::limits(section).collect();
     for (name, member) in node.members() {
-        match shape::limits().find(|(known, _)| *known == name) {
-            Some((_, limit)) => check_limit(&member, limit, faults),
-            None => {
-                let known: Vec<&str> = shape::limits().map(|(known, _)| known).collect();
+        let limit = limits.iter().find(|(known, _)| *known == name);
+        let key = keys.iter().find(|key| key.name == name);
+        match (limit, key) {
+            (Some((_, limit)), _) => check_limit(&member, limit, faults),
+            (None, Some(key)) => check(&member, &key.shape, faults),
+            (None, None) => {
+                let known = limits.iter().map(|(known, _)| *known);
+                let known: Vec<&str> = known.chain(keys.iter().map(|key| key.name)).collect();
                 unknown_key(&name, &member.place, &known, faults);
             }
         }

@@ -10,7 +10,7 @@ pub use super::fault::Fault;
 use super::fault::{Faults, Node, Place};
 use super::keys::{self, VERSION};
 use super::rule::HttpRule;
-use super::{Policy, check, decode};
+use super::{Policy, check, decode, retained};
 use crate::action::http::Origin;
 use crate::limits;
 use crate::name::Name;
@@ -134,11 +134,12 @@ pub fn parse(text: &str) -> Result<Policy, Vec<Fault>> {
     check::check(&root, &keys::CONFIG, &mut faults);
     let targets = decode::targets(&root, &mut faults);
     let limits = decode::limits(&root);
+    let retain = retained::retained(&root, &limits, &mut faults);
     if !faults.is_empty() {
         return Err(faults.into_vec());
     }
     let targets = targets.into_iter().map(Arc::new).collect();
-    Ok(Policy { digest: digest(text), targets, limits })
+    Ok(Policy { digest: digest(text), targets, limits, retain })
 }
 
 fn read(text: &str) -> Result<Node<'_>, Vec<Fault>> {

@@ -25,10 +25,12 @@ use crate::wire::json::Kind;
 /// The configured limits.
 pub(crate) fn limits(root: &Node<'_>) -> Limits {
     let mut limits = Limits::default();
-    let Some(configured) = root.member("limits") else { return limits };
-    for (name, limit) in shape::limits() {
-        if let Some(value) = configured.member(name).and_then(|node| node.value.as_u64()) {
-            limits.set(limit, value);
+    for section in ["limits", "helper_output"] {
+        let Some(configured) = root.member(section) else { continue };
+        for (name, limit) in shape::limits(section) {
+            if let Some(value) = configured.member(name).and_then(|node| node.value.as_u64()) {
+                limits.set(limit, value);
+            }
         }
     }
     limits

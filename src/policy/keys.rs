@@ -15,13 +15,29 @@ pub(crate) const CONFIG: Shape = Shape::Object(&[
         Shape::Named(&CREDENTIAL),
         "what APIs are told, by name; never a value",
     ),
-    optional("limits", Shape::Limits, "bounds that differ from the default"),
+    optional("limits", Shape::Limits("limits", &[]), "bounds that differ from the default"),
     optional("ssh", Shape::NotServed, "SSH hosts by name"),
     optional("helpers", Shape::NotServed, "local programs by name"),
     optional("approval", Shape::NotServed, "how a person is asked"),
-    optional("helper_output", Shape::NotServed, "bounds of what helpers print"),
+    optional(
+        "helper_output",
+        Shape::Limits("helper_output", RETAINED),
+        "bounds of what helpers print on stderr",
+    ),
     optional("audit", Shape::NotServed, "how the record is kept"),
 ]);
+
+const RETAINED: &[Key] = &[
+    optional(
+        "retain",
+        Shape::Word(&["tail", "head", "head_and_tail"]),
+        "which part of a longer stderr is kept",
+    ),
+    optional("head_bytes", PART_BYTES, "with head_and_tail: how much of the beginning"),
+    optional("tail_bytes", PART_BYTES, "with head_and_tail: how much of the end"),
+];
+
+const PART_BYTES: Shape = Shape::Whole(1, 1024 * 1024);
 
 const TARGET: Shape = Shape::Object(&[
     required(

@@ -14,6 +14,7 @@ mod nearest;
 mod overlap;
 pub mod path;
 pub mod query;
+mod retained;
 pub mod rule;
 pub mod schema;
 mod shape;
@@ -23,6 +24,8 @@ use std::sync::Arc;
 use crate::limits::Limits;
 use config::HttpTarget;
 
+pub use retained::Retained;
+
 /// A configuration without faults.
 #[derive(Debug)]
 pub struct Policy {
@@ -31,12 +34,18 @@ pub struct Policy {
     /// In the order of their names.
     pub(crate) targets: Vec<Arc<HttpTarget>>,
     pub(crate) limits: Limits,
+    pub(crate) retain: Retained,
 }
 
 impl Policy {
     /// The policy of a home without a configuration: nothing is allowed.
     pub fn empty() -> Self {
-        Self { digest: String::new(), targets: Vec::new(), limits: Limits::default() }
+        Self {
+            digest: String::new(),
+            targets: Vec::new(),
+            limits: Limits::default(),
+            retain: Retained::default(),
+        }
     }
 
     /// SHA-256 of the configuration's bytes, in hex; empty where there is none.
@@ -52,5 +61,10 @@ impl Policy {
     /// The limits in force.
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Which part of a helper's longer stderr is kept.
+    pub fn retain(&self) -> Retained {
+        self.retain
     }
 }

@@ -25,13 +25,14 @@ fn of(shape: &Shape) -> Value {
         Shape::Flag => json!({ "type": "boolean", "default": false }),
         Shape::Version => json!({ "const": VERSION }),
         Shape::Word(words) => json!({ "enum": words }),
+        Shape::Whole(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Shape::Methods => methods(),
         Shape::List(element) => json!({ "type": "array", "items": of(element) }),
         Shape::Object(keys) => object(keys, None),
         Shape::Named(value) => named(value),
         Shape::Choice(keys) => choice(keys),
         Shape::Tagged(variants) => tagged(variants),
-        Shape::Limits => limits(),
+        Shape::Limits(section, keys) => limits(section, keys),
         Shape::NotServed => json!(false),
     }
 }
@@ -107,9 +108,10 @@ fn tagged(variants: &[Variant]) -> Value {
     json!({ "oneOf": variants.iter().filter_map(of_variant).collect::<Vec<_>>() })
 }
 
-fn limits() -> Value {
-    let properties: Map<String, Value> =
-        shape::limits().map(|(name, limit)| (name.into(), of_limit(limit))).collect();
+fn limits(section: &str, keys: &[Key]) -> Value {
+    let limits = shape::limits(section).map(|(name, limit)| (name.into(), of_limit(limit)));
+    let keys = served(keys).map(|key| (key.name.into(), described(key)));
+    let properties: Map<String, Value> = limits.chain(keys).collect();
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 

@@ -13,6 +13,8 @@ pub(crate) enum Shape {
     Version,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// A whole number between these two.
+    Whole(u64, u64),
     /// `"*"`, or an array of methods or `"*"`.
     Methods,
     /// An array.
@@ -25,8 +27,8 @@ pub(crate) enum Shape {
     Choice(&'static [Key]),
     /// An object whose `type` says which further keys it has.
     Tagged(&'static [Variant]),
-    /// An object of limits, as their table has them.
-    Limits,
+    /// An object of the limits of this section, as their table has them, and of these further keys.
+    Limits(&'static str, &'static [Key]),
     /// What a later version serves.
     NotServed,
 }
@@ -69,7 +71,8 @@ impl Key {
     }
 }
 
-/// The limits with their names inside the object of limits.
-pub(crate) fn limits() -> impl Iterator<Item = (&'static str, &'static Limit)> {
-    TABLE.iter().map(|limit| (limit.key.trim_start_matches("limits."), limit))
+/// The limits of a section, with their names inside it.
+pub(crate) fn limits(section: &str) -> impl Iterator<Item = (&'static str, &'static Limit)> {
+    let name = move |key: &'static str| key.strip_prefix(section)?.strip_prefix('.');
+    TABLE.iter().filter_map(move |limit| Some((name(limit.key)?, limit)))
 }

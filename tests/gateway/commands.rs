@@ -57,8 +57,8 @@ fn the_schema_is_json_and_names_every_limit() {
     assert_eq!(ended.code(), Some(0));
     let schema: Value = serde_json::from_slice(&ended.stdout).unwrap();
     for limit in keyward::limits::TABLE {
-        let name = limit.key.strip_prefix("limits.").unwrap();
-        let shown = &schema["properties"]["limits"]["properties"][name];
+        let (section, name) = limit.key.split_once('.').unwrap();
+        let shown = &schema["properties"][section]["properties"][name];
         assert_eq!(shown["minimum"], limit.min, "{name}");
         assert_eq!(shown["maximum"], limit.max, "{name}");
     }
