@@ -1,8 +1,11 @@
 //! What an agent asks for, typed. An action grants nothing.
 
+pub mod argument;
 pub mod header;
+pub mod helper;
 pub mod http;
 pub mod origin;
+pub mod pattern;
 pub(crate) mod percent;
 pub mod quote;
 pub(crate) mod reading;

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use super::alike;
+use crate::action::pattern::compile_whole;
 use crate::action::percent::decoded;
 
 /// A query name that a rule speaks of, and what its value must be.
@@ -27,25 +28,12 @@ impl PartialEq for QueryRule {
 
 impl Eq for QueryRule {}
 
-/// Most bytes of one compiled pattern: it bounds the time that a long value takes.
-const COMPILED_BYTES: usize = 64 * 1024;
-
 impl QueryRule {
     /// Compiles the pattern of one name.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Self, regex_lite::Error> {
-        // Alone first: `a)|(b` is no pattern, though it is one between our brackets.
-        compile(text, false)?;
-        let whole = format!(r"\A(?:{text})\z");
-        let (pattern, loose) = (compile(&whole, false)?, compile(&whole, true)?);
+        let (pattern, loose) = (compile_whole(text, false)?, compile_whole(text, true)?);
         Ok(Self { name: name.into(), text: text.into(), pattern, loose })
     }
-}
-
-fn compile(text: &str, any_case: bool) -> Result<regex_lite::Regex, regex_lite::Error> {
-    regex_lite::RegexBuilder::new(text)
-        .size_limit(COMPILED_BYTES)
-        .case_insensitive(any_case)
-        .build()
 }
 
 /// A query's names and values, not decoded.
