@@ -34,6 +34,10 @@ impl fmt::Display for Name {
     }
 }
 
+/// The tools that Keyward itself brings, served or not: no helper may have one of these names.
+pub const BUILT_IN_TOOLS: [&str; 5] =
+    ["http_request", "result_read", "ssh_exec", "ssh_upload", "ssh_download"];
+
 /// The name of one call: `c_` and 128 random bits in hex.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CallId([u8; 16]);

@@ -7,6 +7,8 @@ mod shape;
 
 pub use shape::{Items, Shape, Text};
 
+pub(crate) use shape::Unfit;
+
 use crate::limits;
 use crate::wire::json::{Json, Kind};
 

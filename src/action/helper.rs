@@ -43,7 +43,7 @@ impl HelperAction {
     }
 
     /// Hands every part of it to a digest, each under its own label.
-    pub(crate) fn encode(&self, part: &mut impl FnMut(&str, &[u8])) {
+    pub fn encode(&self, part: &mut impl FnMut(&str, &[u8])) {
         let Self { tool, arguments } = self;
         part("tool", tool.as_bytes());
         for Argument { name, value } in arguments {

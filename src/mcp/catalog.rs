@@ -162,7 +162,9 @@ impl ObjectSchema {
             .iter()
             .map(|property| {
                 let mut schema = property.schema.to_json();
-                schema.insert("description".into(), property.description.as_str().into());
+                if !property.description.is_empty() {
+                    schema.insert("description".into(), property.description.as_str().into());
+                }
                 (property.name.clone().into_owned(), Value::Object(schema))
             })
             .collect();

@@ -4,6 +4,7 @@ use super::fault::{Faults, Node, Place};
 use super::keys::VERSION;
 use super::nearest::nearest;
 use super::shape::{self, Key, Need, Shape, TAG, Variant};
+use crate::action::argument::Value;
 use crate::action::http::Method;
 use crate::action::quote::Quote;
 use crate::limits::Limit;
@@ -18,9 +19,13 @@ pub(crate) fn check(node: &Node<'_>, shape: &Shape, faults: &mut Faults) {
         Shape::Word(words) => check_word(node, words, faults),
         Shape::Whole(min, max) => check_whole(node, *min, *max, faults),
         Shape::Methods => check_methods(node, faults),
+        Shape::Integer => check_integer(node, faults),
+        Shape::Number => _ = has_kind(node, Kind::Number, faults),
+        Shape::Anything => check_anything(node, faults),
         Shape::List(element) => check_list(node, element, faults),
+        Shape::Some(element) => check_some(node, element, faults),
         Shape::Object(keys) => check_object(node, keys, faults),
-        Shape::Named(value) => check_named(node, value, faults),
+        Shape::Named(_, value) => check_named(node, value, faults),
         Shape::Choice(keys) => check_choice(node, keys, faults),
         Shape::Tagged(variants) => check_tagged(node, variants, faults),
         Shape::Limits(section, keys) => check_limits(node, section, keys, faults),
@@ -124,6 +129,26 @@ fn check_methods(node: &Node<'_>, faults: &mut Faults) {
     }
     if seen.len() > 1 && seen.contains(&Some(ALL_METHODS.into())) {
         faults.add(&node.place, "has \"*\" beside others", "write [\"*\"] alone, or no \"*\"");
+    }
+}
+
+fn check_integer(node: &Node<'_>, faults: &mut Faults) {
+    if node.value.as_i64().is_none() {
+        faults.add(&node.place, "is no integer of 64 bits", "write one, without quotes");
+    }
+}
+
+fn check_anything(node: &Node<'_>, faults: &mut Faults) {
+    if Value::parse(node.value).is_none() {
+        let what = "is neither a string, a number, true, false nor an array of these";
+        faults.add(&node.place, what, "write a value that the argument may have");
+    }
+}
+
+fn check_some(node: &Node<'_>, element: &Shape, faults: &mut Faults) {
+    check_list(node, element, faults);
+    if node.value.kind() == Kind::Array && node.elements().next().is_none() {
+        faults.add(&node.place, "is empty", "name at least one");
     }
 }
 

@@ -10,7 +10,7 @@ pub use super::fault::Fault;
 use super::fault::{Faults, Node, Place};
 use super::keys::{self, VERSION};
 use super::rule::HttpRule;
-use super::{Policy, check, decode, retained};
+use super::{Policy, check, decode, decode_credential, decode_helper, retained};
 use crate::action::http::Origin;
 use crate::limits;
 use crate::name::Name;
@@ -132,14 +132,17 @@ pub fn parse(text: &str) -> Result<Policy, Vec<Fault>> {
     let root = read(text)?;
     let mut faults = Faults::default();
     check::check(&root, &keys::CONFIG, &mut faults);
-    let targets = decode::targets(&root, &mut faults);
+    let credentials = decode_credential::credentials(&root, &mut faults);
+    let targets = decode::targets(&root, &credentials, &mut faults);
+    let helpers = decode_helper::helpers(&root, &credentials, &mut faults);
     let limits = decode::limits(&root);
     let retain = retained::retained(&root, &limits, &mut faults);
     if !faults.is_empty() {
         return Err(faults.into_vec());
     }
     let targets = targets.into_iter().map(Arc::new).collect();
-    Ok(Policy { digest: digest(text), targets, limits, retain })
+    let helpers = helpers.into_iter().map(Arc::new).collect();
+    Ok(Policy { digest: digest(text), targets, helpers, limits, retain })
 }
 
 fn read(text: &str) -> Result<Node<'_>, Vec<Fault>> {

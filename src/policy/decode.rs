@@ -14,7 +14,7 @@ use super::fault::{Faults, Node};
 use super::path::{PathPattern, PatternFault};
 use super::query::QueryRule;
 use super::rule::{Decision, HttpRule};
-use super::{decode_credential, headers, overlap, shape};
+use super::{headers, overlap, shape};
 use crate::action::header;
 use crate::action::http::{Method, Origin, Scheme, Url};
 use crate::action::quote::Quote;
@@ -37,12 +37,15 @@ pub(crate) fn limits(root: &Node<'_>) -> Limits {
 }
 
 /// The HTTP targets, in the order of their names.
-pub(crate) fn targets(root: &Node<'_>, faults: &mut Faults) -> Vec<HttpTarget> {
-    let credentials = decode_credential::credentials(root, faults);
+pub(crate) fn targets(
+    root: &Node<'_>,
+    credentials: &Credentials,
+    faults: &mut Faults,
+) -> Vec<HttpTarget> {
     let mut targets = Vec::new();
     for (name, node) in root.member("http").iter().flat_map(Node::members) {
         let name = parse_name(&name, &node, faults);
-        match name.and_then(|name| target(name, &node, &credentials, faults)) {
+        match name.and_then(|name| target(name, &node, credentials, faults)) {
             Some(target) => targets.push(target),
             None => faults.cover(&node.place),
         }
@@ -75,7 +78,8 @@ fn target(
     faults: &mut Faults,
 ) -> Option<HttpTarget> {
     let base = base(node, faults);
-    let credential = credential(node, credentials, faults);
+    let credential =
+        node.member("credential").and_then(|node| credential(&node, credentials, faults));
     let allow_headers = header_names(node, "allow_headers", faults);
     let show_headers = header_names(node, "show_headers", faults);
     check_allowed(node, credential.as_ref(), faults);
@@ -119,12 +123,12 @@ fn base(target: &Node<'_>, faults: &mut Faults) -> Option<(Origin, String)> {
     Some((url.origin, path))
 }
 
-fn credential(
-    target: &Node<'_>,
+/// The credential that an entry names.
+pub(crate) fn credential(
+    node: &Node<'_>,
     credentials: &Credentials,
     faults: &mut Faults,
 ) -> Option<Credential> {
-    let node = target.member("credential")?;
     let name = node.text()?;
     let Some(known) = credentials.get(&name) else {
         let what = format!("there is no credential {}", Quote(&name));

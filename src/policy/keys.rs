@@ -1,6 +1,7 @@
 //! Every key of `config.json`.
 
-use super::shape::{Key, Need, Shape, Variant};
+use super::keys_helper::{HELPER, HELPER_OUTPUT};
+use super::shape::{Key, Names, Need, Shape, Variant};
 
 /// The version that this Keyward reads.
 pub(crate) const VERSION: u64 = 1;
@@ -9,35 +10,19 @@ pub(crate) const VERSION: u64 = 1;
 pub(crate) const CONFIG: Shape = Shape::Object(&[
     required("version", Shape::Version, "how this file is to be read: 1"),
     optional("$schema", Shape::Text, "where an editor finds the schema of this file"),
-    optional("http", Shape::Named(&TARGET), "HTTP APIs by name"),
+    optional("http", Shape::Named(Names::Entry, &TARGET), "HTTP APIs by name"),
     optional(
         "credentials",
-        Shape::Named(&CREDENTIAL),
+        Shape::Named(Names::Entry, &CREDENTIAL),
         "what APIs are told, by name; never a value",
     ),
     optional("limits", Shape::Limits("limits", &[]), "bounds that differ from the default"),
     optional("ssh", Shape::NotServed, "SSH hosts by name"),
-    optional("helpers", Shape::NotServed, "local programs by name"),
+    optional("helpers", Shape::Named(Names::Tool, &HELPER), "local programs by name, each a tool"),
     optional("approval", Shape::NotServed, "how a person is asked"),
-    optional(
-        "helper_output",
-        Shape::Limits("helper_output", RETAINED),
-        "bounds of what helpers print on stderr",
-    ),
+    optional("helper_output", HELPER_OUTPUT, "bounds of what helpers print on stderr"),
     optional("audit", Shape::NotServed, "how the record is kept"),
 ]);
-
-const RETAINED: &[Key] = &[
-    optional(
-        "retain",
-        Shape::Word(&["tail", "head", "head_and_tail"]),
-        "which part of a longer stderr is kept",
-    ),
-    optional("head_bytes", PART_BYTES, "with head_and_tail: how much of the beginning"),
-    optional("tail_bytes", PART_BYTES, "with head_and_tail: how much of the end"),
-];
-
-const PART_BYTES: Shape = Shape::Whole(1, 1024 * 1024);
 
 const TARGET: Shape = Shape::Object(&[
     required(
@@ -66,10 +51,12 @@ const TARGET: Shape = Shape::Object(&[
     ),
 ]);
 
+pub(crate) const DECISION: Shape = Shape::Word(&["allow", "ask", "deny"]);
+
 const TEXTS: Shape = Shape::List(&Shape::Text);
 
 const RULE: Shape = Shape::Object(&[
-    required("decision", Shape::Word(&["allow", "ask", "deny"]), "what the rule says"),
+    required("decision", DECISION, "what the rule says"),
     required("methods", Shape::Methods, "the methods that it is about; \"*\" means all"),
     required(
         "path",
@@ -78,7 +65,7 @@ const RULE: Shape = Shape::Object(&[
     ),
     optional(
         "query",
-        Shape::Named(&Shape::Text),
+        Shape::Named(Names::Any, &Shape::Text),
         "names of the query, each with a pattern of its whole value: no other name passes",
     ),
 ]);
@@ -123,15 +110,19 @@ const SOURCE: Key = required(
     "where the value is read from, at the moment of use",
 );
 
-const fn required(name: &'static str, shape: Shape, meaning: &'static str) -> Key {
+pub(crate) const fn required(name: &'static str, shape: Shape, meaning: &'static str) -> Key {
     Key { name, need: Need::Required, shape, meaning }
 }
 
-const fn optional(name: &'static str, shape: Shape, meaning: &'static str) -> Key {
+pub(crate) const fn optional(name: &'static str, shape: Shape, meaning: &'static str) -> Key {
     Key { name, need: Need::Optional, shape, meaning }
 }
 
-const fn served(tag: &'static str, keys: &'static [Key], meaning: &'static str) -> Variant {
+pub(crate) const fn served(
+    tag: &'static str,
+    keys: &'static [Key],
+    meaning: &'static str,
+) -> Variant {
     Variant { tag, keys: Some(keys), meaning }
 }
 

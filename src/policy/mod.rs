@@ -5,11 +5,15 @@ mod check;
 pub mod config;
 pub mod decide;
 mod decode;
+mod decode_argument;
 mod decode_credential;
+mod decode_helper;
 pub mod explain;
 pub mod fault;
 mod headers;
+pub mod helper;
 mod keys;
+mod keys_helper;
 mod nearest;
 mod overlap;
 pub mod path;
@@ -18,13 +22,14 @@ mod retained;
 pub mod rule;
 pub mod schema;
 mod shape;
+mod template;
 
 use std::sync::Arc;
 
 use crate::limits::Limits;
+use crate::mcp::catalog::Property;
 use config::HttpTarget;
-
-pub use retained::Retained;
+use helper::{Helper, Retained};
 
 /// A configuration without faults.
 #[derive(Debug)]
@@ -33,6 +38,8 @@ pub struct Policy {
     pub(crate) digest: String,
     /// In the order of their names.
     pub(crate) targets: Vec<Arc<HttpTarget>>,
+    /// In the order of their names.
+    pub(crate) helpers: Vec<Arc<Helper>>,
     pub(crate) limits: Limits,
     pub(crate) retain: Retained,
 }
@@ -43,6 +50,7 @@ impl Policy {
         Self {
             digest: String::new(),
             targets: Vec::new(),
+            helpers: Vec::new(),
             limits: Limits::default(),
             retain: Retained::default(),
         }
@@ -56,6 +64,21 @@ impl Policy {
     /// The HTTP targets, in the order of their names.
     pub fn targets(&self) -> &[Arc<HttpTarget>] {
         &self.targets
+    }
+
+    /// The helpers, in the order of their names.
+    pub fn helpers(&self) -> &[Arc<Helper>] {
+        &self.helpers
+    }
+
+    /// The helper of this name.
+    pub fn helper(&self, name: &str) -> Option<&Arc<Helper>> {
+        self.helpers.iter().find(|helper| helper.name().as_str() == name)
+    }
+
+    /// The arguments of a helper as its tool shows them, in the order of the configuration.
+    pub fn tool_properties(&self, helper: &Helper) -> Vec<Property> {
+        helper.parameters().iter().map(|parameter| parameter.property(self)).collect()
     }
 
     /// The limits in force.

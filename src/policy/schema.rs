@@ -4,10 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::check::ALL_METHODS;
 use super::keys::{CONFIG, VERSION};
-use super::shape::{self, Key, Need, Shape, TAG, Variant};
+use super::shape::{self, Key, Names, Need, Shape, TAG, Variant};
 use crate::action::http::Method;
 use crate::limits::Limit;
-use crate::name::Name;
 
 /// The schema of a whole configuration.
 pub fn schema() -> Value {
@@ -27,9 +26,13 @@ fn of(shape: &Shape) -> Value {
         Shape::Word(words) => json!({ "enum": words }),
         Shape::Whole(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Shape::Methods => methods(),
+        Shape::Integer => json!({ "type": "integer" }),
+        Shape::Number => json!({ "type": "number" }),
+        Shape::Anything => json!({ "type": ["string", "number", "boolean", "array"] }),
         Shape::List(element) => json!({ "type": "array", "items": of(element) }),
+        Shape::Some(element) => json!({ "type": "array", "items": of(element), "minItems": 1 }),
         Shape::Object(keys) => object(keys, None),
-        Shape::Named(value) => named(value),
+        Shape::Named(names, value) => named(*names, value),
         Shape::Choice(keys) => choice(keys),
         Shape::Tagged(variants) => tagged(variants),
         Shape::Limits(section, keys) => limits(section, keys),
@@ -77,11 +80,9 @@ fn described(key: &Key) -> Value {
     schema
 }
 
-fn named(value: &Shape) -> Value {
+fn named(names: Names, value: &Shape) -> Value {
     let mut schema = json!({ "type": "object", "additionalProperties": of(value) });
-    // The names of a query are the API's; all others are ours to bound.
-    if let (Value::Object(members), false) = (&mut schema, matches!(value, Shape::Text)) {
-        let pattern = format!("^[A-Za-z0-9][A-Za-z0-9_.-]{{0,{}}}$", Name::MAX_BYTES - 1);
+    if let (Value::Object(members), Some(pattern)) = (&mut schema, names.pattern()) {
         members.insert("propertyNames".into(), json!({ "pattern": pattern }));
     }
     schema

@@ -17,12 +17,20 @@ pub(crate) enum Shape {
     Whole(u64, u64),
     /// `"*"`, or an array of methods or `"*"`.
     Methods,
+    /// Any integer of 64 bits.
+    Integer,
+    /// Any number.
+    Number,
+    /// A string, number, boolean or array of these: what it must be, something else says.
+    Anything,
     /// An array.
     List(&'static Shape),
+    /// An array with at least one element.
+    Some(&'static Shape),
     /// An object with these keys and no others.
     Object(&'static [Key]),
-    /// An object whose keys are names that the operator gives.
-    Named(&'static Shape),
+    /// An object whose keys are names of this kind that the operator gives.
+    Named(Names, &'static Shape),
     /// An object that has exactly one of these keys.
     Choice(&'static [Key]),
     /// An object whose `type` says which further keys it has.
@@ -31,6 +39,34 @@ pub(crate) enum Shape {
     Limits(&'static str, &'static [Key]),
     /// What a later version serves.
     NotServed,
+}
+
+/// What a name that the operator gives may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Names {
+    /// Whatever a query may have.
+    Any,
+    /// An entry of the configuration, or a thing outside of it.
+    Entry,
+    /// A tool: widely used model APIs refuse dots.
+    Tool,
+    /// An argument of a tool.
+    Argument,
+    /// A variable of an environment.
+    Variable,
+}
+
+impl Names {
+    /// The expression that such a name matches.
+    pub(crate) fn pattern(self) -> Option<&'static str> {
+        match self {
+            Self::Any => None,
+            Self::Entry => Some("^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"),
+            Self::Tool => Some("^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"),
+            Self::Argument => Some("^[A-Za-z_][A-Za-z0-9_]{0,63}$"),
+            Self::Variable => Some("^[A-Za-z_][A-Za-z0-9_]*$"),
+        }
+    }
 }
 
 /// A key of an object.

@@ -76,6 +76,15 @@ impl Shape {
         self.unfit(value).map(|unfit| self.sentence(name, unfit))
     }
 
+    /// The strings that a configuration lists for it.
+    pub(crate) fn words(&self) -> &[String] {
+        match self {
+            Self::OneOf(words) => words,
+            Self::Array(items) => items.shape.words(),
+            Self::Text(_) | Self::Integer { .. } | Self::Number { .. } | Self::Boolean => &[],
+        }
+    }
+
     fn sentence(&self, name: &str, unfit: Unfit) -> String {
         match unfit {
             Unfit::Nul => format!("`{name}` must be without NUL characters."),
