@@ -15,6 +15,7 @@ use crate::execute::http::authorities;
 use crate::limits;
 use crate::policy::Policy;
 use crate::policy::config::{self, Fault};
+use crate::policy::fault::Faults;
 use crate::trust::{self, Flaw, TrustFault};
 
 /// A folder that passed the ownership rule.
@@ -237,6 +238,103 @@ fn parse(file: File) -> Result<Arc<Policy>, ConfigFault> {
     }
     let text = String::from_utf8(bytes).map_err(|_| ConfigFault::NotText)?;
     let policy = config::parse(&text).map_err(ConfigFault::Faulty)?;
-    let faults = authorities::check_all(&policy);
+    let mut faults = authorities::check_all(&policy);
+    faults.extend(check_programs(&policy));
     if faults.is_empty() { Ok(Arc::new(policy)) } else { Err(ConfigFault::Faulty(faults)) }
+}
+
+/// Checks that nobody else can exchange the programs of helpers.
+///
+/// One that is not there, or is no program, may come with an update: the call that runs it says so.
+fn check_programs(policy: &Policy) -> Vec<Fault> {
+    let mut faults = Faults::default();
+    for (place, program) in policy.programs() {
+        let Err(fault) = trust::find_trusted(program) else { continue };
+        match fault.flaw {
+            Flaw::Owner | Flaw::Writable => {
+                let remedy = fault.remedy().unwrap_or_default();
+                faults.add(&place, fault.what(), remedy);
+            }
+            Flaw::Relative
+            | Flaw::Missing
+            | Flaw::Readable
+            | Flaw::NotAFile
+            | Flaw::NotAFolder
+            | Flaw::Refused(_) => {}
+        }
+    }
+    faults.into_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// A new folder that is removed when dropped.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new() -> Self {
+            let mut random = [0; 8];
+            rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty()).unwrap();
+            let name = format!("keyward-home-{:016x}", u64::from_ne_bytes(random));
+            let path = std::env::temp_dir().join(name);
+            fs::create_dir(&path).unwrap();
+            Self(fs::canonicalize(path).unwrap())
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            drop(fs::remove_dir_all(&self.0));
+        }
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_program_that_others_can_exchange_is_a_fault() {
+        let folder = Folder::new();
+        let (bin, program) = (folder.0.join("bin"), folder.0.join("bin/x"));
+        fs::create_dir(&bin).unwrap();
+        fs::write(&program, "").unwrap();
+        std::os::unix::fs::symlink("bin/x", folder.0.join("link")).unwrap();
+        let faults = |program: &str| {
+            let text = format!(
+                r#"{{ "version": 1, "helpers": {{ "h": {{ "description": "", "decision": "allow",
+                    "argv": ["{}/{program}"] }} }} }}"#,
+                folder.0.display()
+            );
+            let faults = check_programs(&config::parse(&text).unwrap());
+            faults.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let fault = |path: &Path| {
+            let path = path.display();
+            vec![format!(
+                "$.helpers.h.argv[0]: {path} is writable by others; try: chmod go-w {path}"
+            )]
+        };
+        for (folder_mode, program_mode, expected) in [
+            (0o755, 0o755, vec![]),
+            (0o700, 0o111, vec![]),
+            (0o755, 0o775, fault(&program)),
+            (0o755, 0o757, fault(&program)),
+            (0o775, 0o755, fault(&bin)),
+            (0o1777, 0o755, vec![]),
+        ] {
+            set_mode(&bin, folder_mode);
+            set_mode(&program, program_mode);
+            for path in ["bin/x", "link"] {
+                assert_eq!(faults(path), expected, "{folder_mode:o} {program_mode:o} {path}");
+            }
+        }
+        for path in ["bin/none", "none/x", "bin", "bin/x/y"] {
+            assert_eq!(faults(path), Vec::<String>::new(), "{path}");
+        }
+    }
 }

@@ -24,11 +24,13 @@ pub mod schema;
 mod shape;
 mod template;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::limits::Limits;
 use crate::mcp::catalog::Property;
 use config::HttpTarget;
+use fault::Place;
 use helper::{Helper, Retained};
 
 /// A configuration without faults.
@@ -74,6 +76,14 @@ impl Policy {
     /// The helper of this name.
     pub fn helper(&self, name: &str) -> Option<&Arc<Helper>> {
         self.helpers.iter().find(|helper| helper.name().as_str() == name)
+    }
+
+    /// The programs that helpers run, each with the place where the configuration names it.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = (Place, &Path)> {
+        self.helpers.iter().map(|helper| {
+            let entry = Place::root().member("helpers").member(helper.name().as_str());
+            (entry.member("argv").element(0), helper.program())
+        })
     }
 
     /// The arguments of a helper as its tool shows them, in the order of the configuration.
