@@ -9,10 +9,13 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use crate::action::Action;
+use crate::action::helper::HelperAction;
 use crate::action::http::HttpAction;
 use crate::policy::Policy;
 use crate::policy::config::HttpTarget;
 use crate::policy::decide::{self, Denied, Judgement};
+use crate::policy::decide_helper;
+use crate::policy::helper::{Helper, Words};
 use crate::state::Reason;
 
 /// An action that was allowed. Owning it is the permission to run it, once.
@@ -109,13 +112,16 @@ impl Authorized {
 pub enum Permitted {
     /// One HTTP request, to a target.
     Http(HttpAction, Grant<HttpTarget>),
+    /// One helper, by all words of its command.
+    Helper(HelperAction, Words, Grant<Helper>),
 }
 
 impl Permitted {
-    /// How long it may take, where the agent says so.
+    /// How long it may take, where the agent or the entry says so.
     pub fn timeout(&self) -> Option<Duration> {
         match self {
             Self::Http(action, _) => action.timeout,
+            Self::Helper(_, _, grant) => grant.target.timeout(),
         }
     }
 
@@ -123,6 +129,7 @@ impl Permitted {
     pub fn max_bytes(&self) -> Option<usize> {
         match self {
             Self::Http(action, _) => action.max_bytes,
+            Self::Helper(..) => None,
         }
     }
 }
@@ -280,15 +287,22 @@ impl Pending {
 /// Judges an action. It is taken by value: what was judged is what runs.
 pub fn judge(policy: &Policy, action: Action) -> Verdict {
     match action {
-        Action::Http(http) => match decide::decide_http(policy, &http) {
-            Judgement::Allow { target, rule } => {
-                Verdict::Allowed(mint(Permitted::Http(http, grant(policy, target, rule))))
-            }
-            Judgement::Ask { target, rule } => {
-                ask(Permitted::Http(http, grant(policy, target, rule)))
-            }
-            Judgement::Deny(denied) => Verdict::Denied(denied),
-        },
+        Action::Http(http) => conclude(decide::decide_http(policy, &http), |target, rule| {
+            Permitted::Http(http, grant(policy, target, rule))
+        }),
+        Action::Helper(action) => {
+            conclude(decide_helper::decide(policy, &action), |(helper, words), rule| {
+                Permitted::Helper(action, words, grant(policy, helper, rule))
+            })
+        }
+    }
+}
+
+fn conclude<T>(judgement: Judgement<T>, permit: impl FnOnce(T, usize) -> Permitted) -> Verdict {
+    match judgement {
+        Judgement::Allow { target, rule } => Verdict::Allowed(mint(permit(target, rule))),
+        Judgement::Ask { target, rule } => ask(permit(target, rule)),
+        Judgement::Deny(denied) => Verdict::Denied(denied),
     }
 }
 
@@ -320,6 +334,12 @@ fn digest(permitted: &Permitted) -> Digest {
             encode_terms(grant, &mut part);
             grant.target.encode(&mut part);
             action.encode(&mut part);
+        }
+        Permitted::Helper(action, words, grant) => {
+            encode_terms(grant, &mut part);
+            grant.target.encode(&mut part);
+            action.encode(&mut part);
+            words.encode(&mut part);
         }
     }
     Digest(hash.finalize().into())

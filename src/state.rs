@@ -56,14 +56,20 @@ pub enum Outcome {
     Success,
     /// The far side reported a failure: an HTTP status of 400 or more.
     RemoteFailure,
+    /// A helper reported a failure: an exit status other than 0, a signal, or a result that is not what it should be.
+    LocalFailure,
 }
 
 impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Self; 3] = [Self::Success, Self::RemoteFailure, Self::LocalFailure];
+
     /// The outcome's word in results and in the record.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Success => "success",
             Self::RemoteFailure => "remote_failure",
+            Self::LocalFailure => "local_failure",
         }
     }
 }

@@ -15,9 +15,12 @@ use crate::state::Reason;
 
 /// A request that was parsed and not yet judged.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "one is made for each call, and moved a few times")]
 pub enum Action {
     /// One HTTP request.
     Http(http::HttpAction),
+    /// One run of a helper.
+    Helper(helper::HelperAction),
 }
 
 /// A request that could not become an action: the call ends `rejected`.

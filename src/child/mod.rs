@@ -242,6 +242,17 @@ pub struct Stderr {
     pub wanted_bytes: usize,
 }
 
+impl StdoutEnd {
+    /// The word in results.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::CutAtCap => "cut_at_read_cap",
+            Self::Broken => "broken_off",
+        }
+    }
+}
+
 /// All children of the process: their common budget, and the way to the binary that guards them.
 #[derive(Debug)]
 pub struct Children {

@@ -7,7 +7,8 @@ use crate::action::Action;
 use crate::gateway::tools;
 use crate::home::{self, Config, Home};
 use crate::policy::Policy;
-use crate::policy::explain::{Explanation, explain};
+use crate::policy::explain::explain;
+use crate::policy::explain_helper::explain as explain_helper;
 use crate::wire::json::{Json, Kind};
 
 /// Explains one call.
@@ -27,8 +28,8 @@ pub(super) fn run(home: Option<PathBuf>, tool: &str, arguments: &str, as_json: b
         }
     };
     match explained(policy, tool, arguments) {
-        Ok(explanation) if as_json => print::line(&explanation.to_json().to_string()),
-        Ok(explanation) => print::raw(&explanation.to_string()),
+        Ok(Explained { json, .. }) if as_json => print::line(&json.to_string()),
+        Ok(Explained { text, .. }) => print::raw(&text),
         Err(faults) => print::trouble(
             &format!("policy explain: {}", faults.join("\n  ")),
             "keyward policy explain http_request '{\"method\":\"GET\",\"url\":\"https://api.example.com/x\"}'",
@@ -37,11 +38,17 @@ pub(super) fn run(home: Option<PathBuf>, tool: &str, arguments: &str, as_json: b
     }
 }
 
-fn explained(policy: &Policy, tool: &str, arguments: &str) -> Result<Explanation, Vec<String>> {
+/// An explanation for people and for programs.
+struct Explained {
+    text: String,
+    json: serde_json::Value,
+}
+
+fn explained(policy: &Policy, tool: &str, arguments: &str) -> Result<Explained, Vec<String>> {
     let catalog = tools::catalog(policy);
     let tool = catalog
         .iter()
-        .find(|known| known.name == tool && known.name == tools::HTTP_REQUEST)
+        .find(|known| known.name == tool && known.name != tools::RESULT_READ)
         .ok_or_else(|| vec![format!("there is no tool {} that acts", tool.escape_debug())])?;
     let checked =
         Json::check(arguments).map_err(|fault| vec![fault.defect.message().to_owned()])?;
@@ -49,7 +56,15 @@ fn explained(policy: &Policy, tool: &str, arguments: &str) -> Result<Explanation
         return Err(vec!["the arguments must be a JSON object of whole characters".into()]);
     }
     let arguments = tool.input.check(Some(checked.value))?;
-    let Action::Http(action) =
-        tools::action(&arguments).map_err(|refused| vec![refused.message])?;
-    Ok(explain(policy, &action))
+    let action = tools::action(&tool.name, &arguments).map_err(|refused| vec![refused.message])?;
+    Ok(match action {
+        Action::Http(action) => {
+            let explanation = explain(policy, &action);
+            Explained { text: explanation.to_string(), json: explanation.to_json() }
+        }
+        Action::Helper(action) => {
+            let explanation = explain_helper(policy, &action);
+            Explained { text: explanation.to_string(), json: explanation.to_json() }
+        }
+    })
 }

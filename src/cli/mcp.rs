@@ -21,10 +21,12 @@ pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
         Err(exit) => return exit,
     };
     let record = record.and_then(|path| std::path::absolute(path).ok());
+    // The way to the own binary is looked up before the folder changes.
+    let live = Live::new(home.as_ref());
     if let Err(fault) = start::harden() {
         return refuse(&fault);
     }
-    let executor = match executor(record.as_deref()) {
+    let executor = match executor(live, record.as_deref()) {
         Ok(executor) => executor,
         Err(exit) => return exit,
     };
@@ -58,9 +60,9 @@ fn serve(
     Ok((exit, logging))
 }
 
-fn executor(record: Option<&Path>) -> Result<Arc<dyn Execute>, Exit> {
+fn executor(live: Live, record: Option<&Path>) -> Result<Arc<dyn Execute>, Exit> {
     match record {
-        None => Ok(Arc::new(Live::new())),
+        None => Ok(Arc::new(live)),
         Some(path) => match Recorder::create(path) {
             Ok(recorder) => Ok(Arc::new(recorder)),
             Err(fault) => Err(print::trouble(

@@ -58,14 +58,41 @@ impl CredentialFault {
 /// # Errors
 /// [`CredentialFault`].
 pub fn fetch(permission: &Authorized) -> Result<Option<Fetched<'_>>, CredentialFault> {
-    let Permitted::Http(_, grant) = permission.permitted();
-    let Some(entry) = grant.target().credential.as_ref() else { return Ok(None) };
+    match permission.permitted() {
+        Permitted::Http(_, grant) => grant.target().credential.as_ref().map(fetch_one).transpose(),
+        Permitted::Helper(..) => Ok(None),
+    }
+}
+
+/// Reads the credentials that an authorized helper gets, each with the variable of its environment that carries it.
+///
+/// # Errors
+/// The variable's name, and [`CredentialFault`].
+pub fn fetch_variables(
+    permission: &Authorized,
+) -> Result<Vec<(String, Fetched<'_>)>, (String, CredentialFault)> {
+    let Permitted::Helper(_, _, grant) = permission.permitted() else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for (variable, entry) in grant.target().credentials() {
+        let fetched = fetch_variable(entry).map_err(|fault| (variable.clone(), fault))?;
+        all.push((variable.clone(), fetched));
+    }
+    Ok(all)
+}
+
+fn fetch_variable(entry: &Credential) -> Result<Fetched<'_>, CredentialFault> {
+    let fetched = fetch_one(entry)?;
+    // An environment ends each value at a NUL.
+    if fetched.value.expose().contains(&0) { Err(CredentialFault::Unsendable) } else { Ok(fetched) }
+}
+
+fn fetch_one(entry: &Credential) -> Result<Fetched<'_>, CredentialFault> {
     let value = match &entry.source {
         Source::File(path) => read_file(path)?,
         Source::Environment(name) => read_variable(name)?,
     };
     check(&entry.kind, value.expose())?;
-    Ok(Some(Fetched { entry, value }))
+    Ok(Fetched { entry, value })
 }
 
 /// One line feed, or carriage return and line feed, at the end is an editor's and not the value's.

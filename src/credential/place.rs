@@ -8,6 +8,7 @@ use super::fetch::Fetched;
 use super::forms::{self, Forms};
 use crate::name::Name;
 use crate::policy::config::CredentialKind;
+use crate::secret::Secret;
 
 /// Where a credential goes, and as what.
 pub enum Placement<'a> {
@@ -31,6 +32,11 @@ impl<'a> Fetched<'a> {
     /// What to take out of everything that comes back.
     pub fn forms(&self) -> Forms {
         Forms::new(&self.entry.kind, &self.value)
+    }
+
+    /// The value itself, for the one process that gets it.
+    pub(crate) fn into_value(self) -> Secret {
+        self.value
     }
 
     /// What to send.

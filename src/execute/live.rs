@@ -1,21 +1,24 @@
 //! Acting for real.
 
 use super::cut::Cut;
+use super::helper::Helpers;
 use super::http::Http;
 use super::{Execute, Job, Observation};
 use crate::authorize::Permitted;
+use crate::home::Home;
 
 /// Runs each action by its kind.
 #[derive(Debug)]
 pub struct Live {
     http: Http,
+    helpers: Helpers,
 }
 
 impl Live {
     /// Nothing is opened or started before the first job.
-    #[expect(clippy::new_without_default, reason = "there is no default way to act on the world")]
-    pub fn new() -> Self {
-        Self { http: Http::new() }
+    /// Helpers are kept out of the home.
+    pub fn new(home: Option<&Home>) -> Self {
+        Self { http: Http::new(), helpers: Helpers::new(home) }
     }
 }
 
@@ -23,6 +26,7 @@ impl Execute for Live {
     fn run(&self, job: Job, cut: &Cut) -> Observation {
         match job.action.permitted() {
             Permitted::Http(action, grant) => self.http.run(&job, action, grant, cut),
+            Permitted::Helper(_, words, grant) => self.helpers.run(&job, words, grant, cut),
         }
     }
 }

@@ -3,17 +3,23 @@
 //! Invariant: nothing here starts without a [`Job`], and a job holds an [`Authorized`].
 
 pub mod cut;
+mod helper;
 pub mod http;
 pub mod live;
 pub mod rate;
 pub mod record;
 
+use std::time::Duration;
+
 use crate::authorize::Authorized;
 use crate::clock::Deadline;
 use crate::name::CallId;
 use crate::policy::Policy;
-use crate::state::{Outcome, Reason, State};
+use crate::policy::helper::Retained;
+use crate::state::{Kept, Outcome, Reason, State, StreamEnd};
 use cut::Cut;
+
+pub use crate::child::StdoutEnd;
 
 /// One action to run, once.
 #[must_use]
@@ -34,12 +40,40 @@ pub struct Job {
 pub struct Bounds {
     /// Bytes of a response body, after decompression.
     pub http_read_bytes: usize,
+    /// Of a helper.
+    pub helper: HelperBounds,
+}
+
+/// How much of what a helper prints is kept, and for how long it may take to end.
+#[derive(Clone, Debug)]
+pub struct HelperBounds {
+    /// Bytes of its stdout.
+    pub stdout_bytes: usize,
+    /// Bytes of its stderr.
+    pub stderr_retained_per_call_bytes: usize,
+    /// Bytes of the stderr of all helpers of the gateway.
+    pub stderr_retained_process_bytes: usize,
+    /// Bytes of its stderr that the agent is shown, notes included.
+    pub stderr_agent_excerpt_bytes: usize,
+    /// Which part of its stderr is kept.
+    pub retained: Retained,
+    /// Between asking it to end and ending it.
+    pub grace: Duration,
 }
 
 impl Bounds {
     /// Those of a policy.
     pub fn of(policy: &Policy) -> Self {
-        Self { http_read_bytes: policy.limits().http_read_bytes() }
+        let limits = policy.limits();
+        let helper = HelperBounds {
+            stdout_bytes: limits.helper_stdout_bytes(),
+            stderr_retained_per_call_bytes: limits.stderr_retained_per_call_bytes(),
+            stderr_retained_process_bytes: limits.stderr_retained_process_bytes(),
+            stderr_agent_excerpt_bytes: limits.stderr_agent_excerpt_bytes(),
+            retained: policy.retain(),
+            grace: limits.shutdown_grace(),
+        };
+        Self { http_read_bytes: limits.http_read_bytes(), helper }
     }
 }
 
@@ -67,6 +101,48 @@ pub struct Observation {
 pub enum Seen {
     /// Of an HTTP request.
     Http(HttpResponse),
+    /// Of a helper.
+    Helper(Box<HelperResult>),
+}
+
+/// What a helper printed, redacted, and how it ended.
+#[derive(PartialEq, Eq, Debug)]
+pub struct HelperResult {
+    /// Its result: at most `limits.helper_stdout_bytes`.
+    pub stdout: Vec<u8>,
+    /// How many bytes it printed there.
+    pub stdout_bytes_seen: u64,
+    /// Why `stdout` ends where it does.
+    pub stdout_end: StdoutEnd,
+    /// Whether it is one JSON value, as its entry says it should be.
+    pub is_json: bool,
+    /// What the agent is shown of its stderr: labelled, cut and escaped.
+    pub stderr: Option<String>,
+    /// How many times a value of one of its credentials was replaced.
+    pub redactions: u64,
+    /// What was observed beside that.
+    pub diagnostics: Diagnostics,
+}
+
+/// What was observed of a child beside its result: never a cause of how its call ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostics {
+    /// Bytes that it printed on stderr.
+    pub stderr_bytes_seen: u64,
+    /// Bytes of these that were kept.
+    pub stderr_bytes_retained: u64,
+    /// Which.
+    pub stderr_kept: Kept,
+    /// Whether some were not.
+    pub stderr_truncated: bool,
+    /// What it ended with, where that was seen and it was no signal.
+    pub exit_status: Option<i32>,
+    /// The signal that ended it, where that was seen: its name without `SIG`.
+    pub exit_signal: Option<String>,
+    /// Whether a debug window was open when it was started.
+    pub debug_active: bool,
+    /// How its streams ended.
+    pub stream_end: StreamEnd,
 }
 
 impl Observation {
@@ -79,6 +155,7 @@ impl Observation {
     pub fn http(&self) -> Option<&HttpResponse> {
         match self.seen.as_ref()? {
             Seen::Http(response) => Some(response),
+            Seen::Helper(_) => None,
         }
     }
 }

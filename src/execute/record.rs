@@ -18,6 +18,7 @@ use super::{End, Execute, Job, Observation};
 use crate::action::http::{Header, HttpAction};
 use crate::authorize::{Grant, Permitted};
 use crate::policy::config::HttpTarget;
+use crate::policy::helper::{Helper, Words};
 use crate::state::Reason;
 
 /// Writes each action to a file, a line each.
@@ -35,8 +36,7 @@ impl Recorder {
     }
 
     fn write(&self, job: &Job) -> io::Result<()> {
-        let Permitted::Http(action, grant) = job.action.permitted();
-        let action = Recorded::new(grant, action);
+        let action = Recorded::of(job.action.permitted());
         let mut line = serde_json::to_vec(&Line { call_id: job.call.to_string(), action })?;
         line.push(b'\n');
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +73,58 @@ struct Line<'a> {
 
 /// An action as it is written down: the same bytes in every process, so no name of the call and no time.
 #[derive(serde::Serialize)]
-struct Recorded<'a> {
+#[serde(untagged)]
+enum Recorded<'a> {
+    Http(RecordedHttp<'a>),
+    Helper(RecordedHelper<'a>),
+}
+
+impl<'a> Recorded<'a> {
+    fn of(permitted: &'a Permitted) -> Self {
+        match permitted {
+            Permitted::Http(action, grant) => Self::Http(RecordedHttp::new(grant, action)),
+            Permitted::Helper(_, words, grant) => Self::Helper(RecordedHelper::new(grant, words)),
+        }
+    }
+}
+
+#[derive(serde::Serialize)]
+struct RecordedHelper<'a> {
+    tool: &'a str,
+    rule: usize,
+    argv: &'a [String],
+    folder: &'a Path,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdin_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdin_sha256: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    credentials: Vec<&'a str>,
+}
+
+impl<'a> RecordedHelper<'a> {
+    fn new(grant: &'a Grant<Helper>, words: &'a Words) -> Self {
+        let helper = grant.target();
+        let Words { argv, stdin } = words;
+        let stdin = Some(stdin).filter(|stdin| !stdin.is_empty());
+        Self {
+            tool: helper.name().as_str(),
+            rule: grant.rule(),
+            argv,
+            folder: helper.folder(),
+            stdin_bytes: stdin.map(Vec::len),
+            stdin_sha256: stdin.map(|stdin| hex(&Sha256::digest(stdin))),
+            credentials: helper
+                .credentials()
+                .iter()
+                .map(|(_, entry)| entry.name.as_str())
+                .collect(),
+        }
+    }
+}
+
+#[derive(serde::Serialize)]
+struct RecordedHttp<'a> {
     tool: &'static str,
     target: &'a str,
     rule: usize,
@@ -88,7 +139,7 @@ struct Recorded<'a> {
     credential: Option<&'a str>,
 }
 
-impl<'a> Recorded<'a> {
+impl<'a> RecordedHttp<'a> {
     fn new(grant: &'a Grant<HttpTarget>, action: &'a HttpAction) -> Self {
         let target = grant.target();
         // What the agent sees of an action and what it waits for is no part of what is sent.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use super::dispatch::resolve::Waiting;
 use crate::execute::cut::Cut;
 use crate::limits;
 use crate::mcp::answer::{self, Line};
@@ -21,6 +22,8 @@ pub struct Running {
     pub withdrawn: bool,
     /// Where the client wants to hear that it still runs.
     pub progress: Option<Progress>,
+    /// The call that it yields an argument for.
+    pub waiting: Option<Box<Waiting>>,
 }
 
 /// The signs of life of one call.
@@ -34,10 +37,10 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins to count now.
-    pub fn new(token: Id, revision: Revision, may_take: Duration) -> Self {
-        let started = Instant::now();
-        Self { token, revision, started, next: started + limits::PROGRESS_EVERY, may_take }
+    /// Counts from when the call came.
+    pub fn new(token: Id, revision: Revision, started: Instant, may_take: Duration) -> Self {
+        let next = Instant::now() + limits::PROGRESS_EVERY;
+        Self { token, revision, started, next, may_take }
     }
 
     fn line(&self) -> Line {
@@ -80,7 +83,9 @@ impl InFlight {
     /// The client withdraws a request. What is not in flight, or has ended already, is left alone.
     pub fn withdraw(&mut self, id: &Id) {
         if let Some(running) = self.0.get_mut(id) {
-            running.withdrawn |= running.cut.cut();
+            let took = running.cut.cut();
+            // Whatever becomes of the run that resolves, the call that waits for it has not begun.
+            running.withdrawn |= took || running.waiting.is_some();
         }
     }
 

@@ -13,6 +13,7 @@ mod names;
 pub mod outbox;
 pub mod page;
 pub mod reader;
+pub mod resolve;
 pub mod show;
 pub mod signals;
 pub mod start;

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
+use crate::action::helper::HelperAction;
 use crate::action::http::{HttpAction, HttpRequest, Method};
 use crate::action::{Action, Refused};
 use crate::limits;
 use crate::mcp::catalog::{Annotations, Arguments, ObjectSchema, Property, Schema, Tool};
 use crate::policy::Policy;
-use crate::state::{Outcome, Reason, State};
+use crate::policy::helper::Helper;
+use crate::state::{Kept, Outcome, Reason, State, StreamEnd};
 
 /// Makes one HTTP request.
 pub const HTTP_REQUEST: &str = "http_request";
@@ -16,19 +18,30 @@ pub const RESULT_READ: &str = "result_read";
 
 const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
-/// The catalogue of a policy, in a fixed order; empty where it has no target.
+/// The catalogue of a policy, in a fixed order: our own tools, then the operator's by name; empty where it
+/// offers nothing that acts.
 pub fn catalog(policy: &Policy) -> Vec<Tool> {
-    if policy.targets().is_empty() {
-        return Vec::new();
+    let mut tools: Vec<Tool> = Vec::new();
+    if !policy.targets().is_empty() {
+        tools.push(http_request(policy));
     }
-    vec![http_request(policy), result_read()]
+    let helpers = policy.helpers().iter().filter(|helper| !helper.resolve_only());
+    let helpers: Vec<Tool> = helpers.map(|entry| helper(policy, entry)).collect();
+    if !tools.is_empty() || !helpers.is_empty() {
+        tools.push(result_read());
+    }
+    tools.extend(helpers);
+    tools
 }
 
 /// The action that a call of an acting tool asks for.
 ///
 /// # Errors
 /// [`Refused`]: the arguments fit the schema and can still not be sent.
-pub fn action(arguments: &Arguments<'_>) -> Result<Action, Refused> {
+pub fn action(tool: &str, arguments: &Arguments<'_>) -> Result<Action, Refused> {
+    if tool != HTTP_REQUEST {
+        return HelperAction::parse(tool, arguments).map(Action::Helper);
+    }
     let request = HttpRequest {
         method: arguments.text("method").unwrap_or_default(),
         url: arguments.text("url").unwrap_or_default(),
@@ -58,6 +71,23 @@ fn http_request(policy: &Policy) -> Tool {
         description,
         input: ObjectSchema { properties: http_properties() },
         output: http_output(),
+        annotations: Annotations {
+            read_only: false,
+            destructive: true,
+            idempotent: false,
+            open_world: true,
+        },
+    }
+}
+
+/// A tool of the operator's. What it does to the world only the operator knows, so the hints say the worst.
+fn helper(policy: &Policy, entry: &Helper) -> Tool {
+    Tool {
+        name: entry.name().to_string().into(),
+        title: entry.name().to_string().into(),
+        description: entry.description().into(),
+        input: ObjectSchema { properties: policy.tool_properties(entry) },
+        output: helper_output(),
         annotations: Annotations {
             read_only: false,
             destructive: true,
@@ -129,7 +159,7 @@ fn result_read() -> Tool {
                 ),
             ],
         },
-        output: output(json!({})),
+        output: output(&[Outcome::Success, Outcome::RemoteFailure], json!({})),
         annotations: Annotations {
             read_only: true,
             destructive: false,
@@ -140,33 +170,74 @@ fn result_read() -> Tool {
 }
 
 fn http_output() -> Value {
-    output(json!({
-        "status": { "type": "integer", "description": "The HTTP status." },
-        "headers": {
-            "type": "array",
-            "description": "Response headers that may be shown, in order.",
-            "items": {
-                "type": "object",
-                "properties": { "name": { "type": "string" }, "value": { "type": "string" } },
-                "required": ["name", "value"],
+    output(
+        &[Outcome::Success, Outcome::RemoteFailure],
+        json!({
+            "status": { "type": "integer", "description": "The HTTP status." },
+            "headers": {
+                "type": "array",
+                "description": "Response headers that may be shown, in order.",
+                "items": {
+                    "type": "object",
+                    "properties": { "name": { "type": "string" }, "value": { "type": "string" } },
+                    "required": ["name", "value"],
+                },
             },
-        },
-        "body_end": { "type": "string", "description": "Why the body ends where it does." },
-        "redactions": {
-            "type": "integer",
-            "description": "How often a value of the credential was replaced.",
-        },
-    }))
+            "body_end": { "type": "string", "description": "Why the body ends where it does." },
+            "redactions": {
+                "type": "integer",
+                "description": "How often a value of the credential was replaced.",
+            },
+        }),
+    )
+}
+
+fn helper_output() -> Value {
+    let count = json!({ "type": "integer" });
+    output(
+        &[Outcome::Success, Outcome::LocalFailure],
+        json!({
+            "exit_status": { "type": "integer", "description": "The program's exit status, where it was seen." },
+            "exit_signal": { "type": "string", "description": "The signal that ended it, without SIG." },
+            "stream_end": { "type": "string", "enum": StreamEnd::ALL.map(StreamEnd::as_str) },
+            "body_end": { "type": "string", "description": "Why the result, its stdout, ends where it does." },
+            "stdout_bytes_seen": count,
+            "result": { "description": "Its stdout, where that is JSON by agreement and shown whole." },
+            "stderr": { "type": "string", "description": "The end of what it printed beside its result." },
+            "stderr_bytes_seen": count,
+            "stderr_bytes_retained": count,
+            "stderr_kept": { "type": "string", "enum": Kept::ALL.map(Kept::as_str) },
+            "stderr_truncated": { "type": "boolean" },
+            "debug_active": { "type": "boolean" },
+            "resolved": {
+                "type": "array",
+                "description": "Arguments that another helper resolved.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "argument": { "type": "string" },
+                        "value": { "type": "string" },
+                        "call_id": { "type": "string" },
+                    },
+                    "required": ["argument", "value", "call_id"],
+                },
+            },
+            "redactions": {
+                "type": "integer",
+                "description": "How often a value of a credential was replaced.",
+            },
+        }),
+    )
 }
 
 /// Refusals fit too: some clients check the content of an error against this.
-fn output(mut properties: Value) -> Value {
+fn output(outcomes: &[Outcome], mut properties: Value) -> Value {
     let common = json!({
         "call_id": { "type": "string", "pattern": "^c_[0-9a-f]{32}$" },
         "state": { "type": "string", "enum": State::ALL.map(State::as_str) },
         "outcome": {
             "type": "string",
-            "enum": [Outcome::Success.as_str(), Outcome::RemoteFailure.as_str()],
+            "enum": outcomes.iter().map(|outcome| outcome.as_str()).collect::<Vec<_>>(),
         },
         "reason": { "type": "string", "enum": Reason::ALL.map(Reason::as_str) },
         "message": { "type": "string" },

@@ -9,12 +9,13 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::linger;
 use super::page::Body;
+use super::resolve::{self, Resolved, Unresolved};
 use super::show::{self, Room};
 use crate::execute::cut::Cut;
 use crate::execute::rate::Rate;
 use crate::execute::{End, Execute, Job, Observation};
 use crate::limits;
-use crate::mcp::answer::{self, Line, ToolResult};
+use crate::mcp::answer::{self, Line};
 use crate::mcp::revision::Revision;
 use crate::name::CallId;
 use crate::state::{Reason, State};
@@ -27,31 +28,57 @@ pub struct Task {
     pub job: Job,
     /// Its switch.
     pub cut: Cut,
-    /// The request that is answered.
+    /// The request that it is for.
     pub id: Id,
-    /// By whose rules.
-    pub revision: Revision,
-    /// How much of the result is shown.
-    pub room: Room,
+    /// What becomes of the result.
+    pub purpose: Purpose,
     /// How many allowed calls a minute may have, over all gateways of the home.
     pub calls_per_minute: Option<usize>,
+}
+
+/// What becomes of the result of a task.
+#[derive(Debug)]
+pub enum Purpose {
+    /// It is answered.
+    Answer {
+        /// By whose rules.
+        revision: Revision,
+        /// How much of it is shown.
+        room: Room,
+        /// What was resolved for it.
+        resolved: Vec<Resolved>,
+    },
+    /// It becomes an argument of the call that waits for it.
+    Resolve,
 }
 
 /// A task that has ended.
 #[derive(Debug)]
 pub struct Done {
-    /// The request that is answered.
+    /// The request that it is for.
     pub id: Id,
     /// The call.
     pub call: CallId,
     /// How it ended.
     pub state: State,
-    /// The answer.
-    pub line: Line,
-    /// The body, where it was not shown whole.
-    pub rest: Option<Body>,
-    /// The budget under which the answer says that it is kept.
-    pub kept_bytes: usize,
+    /// What came of it.
+    pub yielded: Yielded,
+}
+
+/// What came of a task, by its purpose.
+#[derive(Debug)]
+pub enum Yielded {
+    /// An answer.
+    Answer {
+        /// As it goes out.
+        line: Line,
+        /// The body, where it was not shown whole.
+        rest: Option<Body>,
+        /// The budget under which the answer says that it is kept.
+        kept_bytes: usize,
+    },
+    /// A value for an argument, or why there is none.
+    Value(Result<String, Unresolved>),
 }
 
 /// Every worker is taken.
@@ -137,24 +164,30 @@ fn work(hands: &Hands) {
 
 /// A panic becomes an outcome: whatever had begun, its end was not seen.
 fn finish(hands: &Hands, task: Task) -> Done {
-    let Task { job, cut, id, revision, room, calls_per_minute } = task;
-    let (call, kept_bytes) = (job.call, room.kept_bytes());
+    let Task { job, cut, id, purpose, calls_per_minute } = task;
+    let call = job.call;
     let ran = catch_unwind(AssertUnwindSafe(|| {
         let refused = refuse_by_rate(hands, calls_per_minute);
-        show(call, refused.unwrap_or_else(|| hands.executor.run(job, &cut)), room)
+        let seen = refused.unwrap_or_else(|| hands.executor.run(job, &cut));
+        (seen.end.state(), yielded(call, seen, &id, &purpose))
     }));
-    let (state, result, rest) = ran.unwrap_or_else(|_| {
+    let (state, yielded) = ran.unwrap_or_else(|_| {
         let message = "Keyward failed while it ran this action; whether it happened is not known.";
-        show(call, Observation::new(End::Unknown(None), Some(message.into())), room)
+        let seen = Observation::new(End::Unknown(None), Some(message.into()));
+        (seen.end.state(), yielded(call, seen, &id, &purpose))
     });
-    let line = answer::tool_result(&id, revision, &result);
-    Done { id, call, state, line, rest, kept_bytes }
+    Done { id, call, state, yielded }
 }
 
-fn show(call: CallId, seen: Observation, room: Room) -> (State, ToolResult, Option<Body>) {
-    let state = seen.end.state();
-    let (result, rest) = show::observation(call, seen, room);
-    (state, result, rest)
+fn yielded(call: CallId, seen: Observation, id: &Id, purpose: &Purpose) -> Yielded {
+    match purpose {
+        Purpose::Answer { revision, room, resolved } => {
+            let (result, rest) = show::observation(call, seen, resolved, *room);
+            let line = answer::tool_result(id, *revision, &result);
+            Yielded::Answer { line, rest, kept_bytes: room.kept_bytes() }
+        }
+        Purpose::Resolve => Yielded::Value(resolve::value(seen)),
+    }
 }
 
 fn refuse_by_rate(hands: &Hands, calls_per_minute: Option<usize>) -> Option<Observation> {

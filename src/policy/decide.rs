@@ -7,7 +7,7 @@ use super::rule::{Asked, Decision, Fit, strictest};
 use super::{Policy, headers};
 use crate::action::http::HttpAction;
 use crate::action::quote::Quote;
-use crate::state::Reason;
+use crate::state::{Reason, State};
 
 /// What the rules say. It grants nothing: only `authorize` makes a permission of it.
 #[derive(Debug)]
@@ -15,14 +15,14 @@ pub enum Judgement<T> {
     /// The rule at this place of the target allows it, and no stricter one matches.
     Allow {
         /// Where it would go.
-        target: Arc<T>,
+        target: T,
         /// The deciding rule's place.
         rule: usize,
     },
     /// The rule at this place of the target asks for a person.
     Ask {
         /// Where it would go.
-        target: Arc<T>,
+        target: T,
         /// The deciding rule's place.
         rule: usize,
     },
@@ -39,8 +39,15 @@ pub struct Denied {
     pub message: String,
 }
 
+impl Denied {
+    /// The state of a call that is refused like this: arguments that do not fit were never judged.
+    pub fn state(&self) -> State {
+        if self.reason == Reason::Arguments { State::Rejected } else { State::Denied }
+    }
+}
+
 /// Decides what the policy says of a request.
-pub(crate) fn decide_http(policy: &Policy, action: &HttpAction) -> Judgement<HttpTarget> {
+pub(crate) fn decide_http(policy: &Policy, action: &HttpAction) -> Judgement<Arc<HttpTarget>> {
     match weigh(policy, action).end {
         End::Allow(target, rule) => Judgement::Allow { target: Arc::clone(target), rule },
         End::Ask(target, rule) => Judgement::Ask { target: Arc::clone(target), rule },

@@ -33,7 +33,7 @@ impl Target {
         let rules = json!([{ "decision": "allow", "methods": ["*"], "path": "/**" }]);
         let target = json!({ "base_url": base_url, "rules": rules });
         let config = json!({ "version": 1, "http": { "target": target }, "credentials": {} });
-        Self { folder: Folder::new(), live: Live::new(), config }
+        Self { folder: Folder::new(), live: Live::new(None), config }
     }
 
     /// Adds a member to the target.
@@ -140,11 +140,12 @@ impl<'t> Call<'t> {
             max_bytes: None,
         };
         let action = Action::Http(HttpAction::parse(request).unwrap());
+        let policy = self.target.policy();
         Job {
             call: CallId::new([7; 16]),
-            action: allowed(&self.target.policy(), action),
+            action: allowed(&policy, action),
             deadline: Deadline::after(self.timeout),
-            bounds: Bounds { http_read_bytes: self.read_bytes },
+            bounds: Bounds { http_read_bytes: self.read_bytes, ..Bounds::of(&policy) },
         }
     }
 

@@ -1,16 +1,20 @@
 //! One call of a tool: checked, judged, and answered here or given to a worker.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::Dispatch;
+use super::resolve::Waiting;
+use crate::action::{Action, Refused};
 use crate::authorize::{Authorized, Verdict, judge};
 use crate::clock::Deadline;
 use crate::execute::cut::Cut;
 use crate::execute::{Bounds, Job};
 use crate::gateway::inflight::{Progress, Running};
+use crate::gateway::resolve::Resolved;
 use crate::gateway::show::{self, Room};
 use crate::gateway::tools;
-use crate::gateway::workers::Task;
+use crate::gateway::workers::{Purpose, Task};
 use crate::limits::Limits;
 use crate::mcp::answer::{self, Code, Line, ToolResult};
 use crate::mcp::call::ToolCall;
@@ -18,15 +22,18 @@ use crate::mcp::catalog::Arguments;
 use crate::mcp::revision::Revision;
 use crate::name::CallId;
 use crate::policy::Policy;
+use crate::policy::decide::Denied;
 use crate::state::{Reason, State};
 use crate::wire::rpc::Id;
 
 /// The request that a call answers.
-struct Asking<'a> {
-    id: &'a Id,
-    revision: Revision,
-    call: CallId,
-    progress_token: Option<Id>,
+#[derive(Clone, Debug)]
+pub(super) struct Asking {
+    pub(super) id: Id,
+    pub(super) revision: Revision,
+    pub(super) call: CallId,
+    pub(super) progress_token: Option<Id>,
+    pub(super) since: Instant,
 }
 
 impl Dispatch {
@@ -43,36 +50,50 @@ impl Dispatch {
             let message = "There is no tool of this name; tools/list names those there are.";
             return Some(answer::error(Some(id), false, Code::InvalidParams, message));
         };
-        let name = tool.name.clone();
-        let asking = Asking { id, revision, call: self.names.next(), progress_token };
-        let ended = match tool.input.check(arguments) {
-            Err(faults) => Some((show::wrong_arguments(asking.call, &faults), State::Rejected)),
-            Ok(arguments) if name == tools::RESULT_READ => {
-                Some(self.read_kept(&asking, &arguments))
+        let (id, call, since) = (id.clone(), self.names.next(), Instant::now());
+        let asking = Asking { id, revision, call, progress_token, since };
+        log::debug!("{call}: asks for {name}");
+        let arguments = match tool.input.check(arguments) {
+            Ok(arguments) => arguments,
+            Err(faults) => {
+                let result = show::wrong_arguments(call, &faults);
+                return Some(self.conclude(&asking, State::Rejected, &result));
             }
-            Ok(arguments) => self.act(&asking, &arguments).err().map(|refusal| {
-                let Refusal { state, reason, message } = refusal;
-                (show::refusal(asking.call, state, reason, &message), state)
-            }),
         };
-        let (result, state) = ended?;
-        self.count(state);
-        log::debug!("{} {name}: {}", asking.call, state.as_str());
-        Some(answer::tool_result(id, revision, &result))
+        if name == tools::RESULT_READ {
+            let (result, state) = self.read_kept(&asking, &arguments);
+            return Some(self.conclude(&asking, state, &result));
+        }
+        let begun = tools::action(&name, &arguments)
+            .map_err(Refusal::from)
+            .and_then(|action| self.act(&asking, action, Vec::new()));
+        begun.err().map(|refusal| self.refuse(&asking, refusal))
     }
 
-    fn count(&mut self, state: State) {
+    /// The answer to a call that ends without a worker.
+    pub(super) fn refuse(&mut self, asking: &Asking, refusal: Refusal) -> Line {
+        let Refusal { state, reason, message } = refusal;
+        let result = show::refusal(asking.call, state, reason, message.as_deref());
+        self.conclude(asking, state, &result)
+    }
+
+    fn conclude(&mut self, asking: &Asking, state: State, result: &ToolResult) -> Line {
         match state {
             State::Rejected => self.counters.rejected += 1,
             State::Denied => self.counters.denied += 1,
             _ => {}
         }
+        log::debug!("{}: {}", asking.call, state.as_str());
+        answer::tool_result(&asking.id, asking.revision, result)
     }
 
-    /// Judges an action and gives it to a worker.
-    fn act(&mut self, asking: &Asking<'_>, arguments: &Arguments<'_>) -> Result<(), Refusal> {
-        let action = tools::action(arguments)
-            .map_err(|refused| Refusal::new(State::Rejected, refused.reason, refused.message))?;
+    /// Acts by the configuration that stands now.
+    pub(super) fn act(
+        &mut self,
+        asking: &Asking,
+        action: Action,
+        resolved: Vec<Resolved>,
+    ) -> Result<(), Refusal> {
         let policy = match self.config.current() {
             Ok(policy) => Arc::clone(policy),
             Err(_) => {
@@ -81,22 +102,38 @@ impl Dispatch {
                 return Err(Refusal::failed(Reason::ConfigFaulty, message));
             }
         };
-        match judge(&policy, action) {
-            Verdict::Denied(denied) => {
-                Err(Refusal::new(State::Denied, denied.reason, denied.message))
-            }
-            Verdict::Ask(_) => {
-                let message = "A rule asks for a person's approval, and nobody can be asked here.";
-                Err(Refusal::new(State::Denied, Reason::NoApprover, message.into()))
-            }
-            Verdict::Allowed(authorized) => self.dispatch(asking, authorized, &policy),
+        match action {
+            Action::Http(_) => self.judge(asking, action, resolved, &policy),
+            Action::Helper(action) => self.act_helper(asking, action, resolved, &policy),
         }
     }
 
-    fn dispatch(
+    /// Judges an action and gives it to a worker.
+    pub(super) fn judge(
         &mut self,
-        asking: &Asking<'_>,
+        asking: &Asking,
+        action: Action,
+        resolved: Vec<Resolved>,
+        policy: &Policy,
+    ) -> Result<(), Refusal> {
+        match judge(policy, action) {
+            Verdict::Denied(denied) => Err(denied.into()),
+            Verdict::Ask(_) => Err(Refusal::no_approver()),
+            Verdict::Allowed(authorized) => {
+                let room = Room::new(policy.limits(), authorized.permitted().max_bytes());
+                let purpose = Purpose::Answer { revision: asking.revision, room, resolved };
+                self.dispatch(asking, asking.call, authorized, (purpose, None), policy)
+            }
+        }
+    }
+
+    /// Gives an action to a worker: for its answer, or for a call that waits for what it yields.
+    pub(super) fn dispatch(
+        &mut self,
+        asking: &Asking,
+        call: CallId,
         authorized: Authorized,
+        (purpose, waiting): (Purpose, Option<Box<Waiting>>),
         policy: &Policy,
     ) -> Result<(), Refusal> {
         let busy = || Refusal::failed(Reason::Busy, "Too many calls run already; try again later.");
@@ -104,33 +141,27 @@ impl Dispatch {
         if self.calls.len() >= limits.calls_in_flight() {
             return Err(busy());
         }
-        let Asking { id, revision, call, progress_token } = asking;
         let may_take = authorized.permitted().timeout().unwrap_or(limits.timeout());
-        let room = Room::new(limits, authorized.permitted().max_bytes());
         let cut = Cut::new().map_err(|_| busy())?;
+        let deadline = Deadline::after(may_take);
         let task = Task {
-            job: Job {
-                call: *call,
-                action: authorized,
-                deadline: Deadline::after(may_take),
-                bounds: Bounds::of(policy),
-            },
+            job: Job { call, action: authorized, deadline, bounds: Bounds::of(policy) },
             cut: cut.clone(),
-            id: (*id).clone(),
-            revision: *revision,
-            room,
+            id: asking.id.clone(),
+            purpose,
             calls_per_minute: limits.calls_per_minute(),
         };
         self.workers.run(task, limits.workers()).map_err(|_| busy())?;
+        let Asking { id, revision, progress_token, since, .. } = asking;
         let progress =
-            progress_token.clone().map(|token| Progress::new(token, *revision, may_take));
-        let running = Running { call: *call, cut, withdrawn: false, progress };
-        self.calls.insert((*id).clone(), running);
+            progress_token.clone().map(|token| Progress::new(token, *revision, *since, may_take));
+        let running = Running { call, cut, withdrawn: false, progress, waiting };
+        self.calls.insert(id.clone(), running);
         self.counters.actions += 1;
         Ok(())
     }
 
-    fn read_kept(&mut self, asking: &Asking<'_>, arguments: &Arguments<'_>) -> (ToolResult, State) {
+    fn read_kept(&mut self, asking: &Asking, arguments: &Arguments<'_>) -> (ToolResult, State) {
         let asked = arguments.text("call_id").and_then(|text| CallId::parse(&text));
         let offset = arguments.integer("offset").unwrap_or(0);
         let length = arguments.integer("length");
@@ -144,25 +175,53 @@ impl Dispatch {
             None => {
                 let message = "This call is not known here, or its result is no longer kept.";
                 let state = State::Rejected;
-                (show::refusal(asking.call, state, Reason::UnknownCall, message), state)
+                (show::refusal(asking.call, state, Some(Reason::UnknownCall), Some(message)), state)
             }
         }
     }
 }
 
 /// Why a call ends without a worker.
-struct Refusal {
-    state: State,
-    reason: Reason,
-    message: String,
+pub(super) struct Refusal {
+    pub(super) state: State,
+    pub(super) reason: Option<Reason>,
+    pub(super) message: Option<String>,
 }
 
 impl Refusal {
-    fn new(state: State, reason: Reason, message: String) -> Self {
-        Self { state, reason, message }
+    /// Withdrawn, or come too late, before anything began.
+    pub(super) fn cancelled() -> Self {
+        Self { state: State::CancelledBeforeDispatch, reason: None, message: None }
     }
 
-    fn failed(reason: Reason, message: &str) -> Self {
-        Self::new(State::FailedBeforeDispatch, reason, message.into())
+    pub(super) fn failed(reason: Reason, message: &str) -> Self {
+        let state = State::FailedBeforeDispatch;
+        Self { state, reason: Some(reason), message: Some(message.into()) }
+    }
+
+    /// Says first what had gone well.
+    pub(super) fn after(mut self, what: &str) -> Self {
+        self.message = self.message.map(|message| format!("{what}. {message}"));
+        self
+    }
+
+    pub(super) fn no_approver() -> Self {
+        let message = "A rule asks for a person's approval, and nobody can be asked here.";
+        let reason = Some(Reason::NoApprover);
+        Self { state: State::Denied, reason, message: Some(message.into()) }
+    }
+}
+
+impl From<Denied> for Refusal {
+    fn from(denied: Denied) -> Self {
+        let state = denied.state();
+        let Denied { reason, message } = denied;
+        Self { state, reason: Some(reason), message: Some(message) }
+    }
+}
+
+impl From<Refused> for Refusal {
+    fn from(Refused { reason, message }: Refused) -> Self {
+        Self { state: State::Rejected, reason: Some(reason), message: Some(message) }
     }
 }

@@ -4,6 +4,7 @@
 //! here is what a worker gets.
 
 mod call;
+pub mod resolve;
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use super::kept::Kept;
 use super::names::Names;
 use super::outbox::Outbox;
 use super::reader::{Incoming, Permit, Reader};
-use super::workers::{Done, Workers};
+use super::workers::{Done, Workers, Yielded};
 use super::writer::Writer;
 use super::{Ending, linger, tools};
 use crate::clock::Deadline;
@@ -349,10 +350,14 @@ impl Dispatch {
     }
 
     fn finish(&mut self, done: Done) {
-        let Done { id, call, state, line, rest, kept_bytes } = done;
+        let Done { id, call, state, yielded } = done;
         self.workers.count_done();
         log::debug!("{call}: {}", state.as_str());
         let Some(running) = self.calls.remove(&id) else { return };
+        let (line, rest, kept_bytes) = match yielded {
+            Yielded::Answer { line, rest, kept_bytes } => (line, rest, kept_bytes),
+            Yielded::Value(value) => return self.resume(running, call, value),
+        };
         if let Some(body) = rest {
             self.kept.keep(call, body, kept_bytes);
         }

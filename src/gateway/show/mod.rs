@@ -2,9 +2,11 @@
 //!
 //! Invariant: what is left out is said, and nothing is promised that is not kept.
 
+mod helper;
 mod http;
 
 use super::page::{Body, Page};
+use super::resolve::Resolved;
 use crate::execute::{End, Observation, Seen};
 use crate::limits::{self, Limits};
 use crate::mcp::answer::ToolResult;
@@ -44,8 +46,13 @@ impl Room {
 }
 
 /// A call that ended without acting: one sentence, and a code.
-pub fn refusal(call: CallId, state: State, reason: Reason, message: &str) -> ToolResult {
-    ending(call, state, None, Some(reason), Some(message))
+pub fn refusal(
+    call: CallId,
+    state: State,
+    reason: Option<Reason>,
+    message: Option<&str>,
+) -> ToolResult {
+    ending(call, state, None, reason, message)
 }
 
 /// A call whose arguments do not fit: every fault by itself.
@@ -68,7 +75,12 @@ pub fn wrong_arguments(call: CallId, faults: &[String]) -> ToolResult {
 }
 
 /// What was observed, and the body where it was not shown whole.
-pub fn observation(call: CallId, seen: Observation, room: Room) -> (ToolResult, Option<Body>) {
+pub fn observation(
+    call: CallId,
+    seen: Observation,
+    resolved: &[Resolved],
+    room: Room,
+) -> (ToolResult, Option<Body>) {
     let Observation { end, message, seen } = seen;
     let (outcome, reason) = match end {
         End::Completed(outcome) => (Some(outcome), None),
@@ -79,9 +91,12 @@ pub fn observation(call: CallId, seen: Observation, room: Room) -> (ToolResult, 
     let message = message.as_deref();
     match seen {
         None => (ending(call, end.state(), outcome, reason, message), None),
-        Some(Seen::Http(response)) => {
+        Some(seen) => {
             let head = Head { call, state: end.state(), outcome, reason, message };
-            http::result(&head, response, room)
+            match seen {
+                Seen::Http(response) => http::result(&head, response, room),
+                Seen::Helper(result) => helper::result(&head, *result, resolved, room),
+            }
         }
     }
 }
@@ -250,7 +265,8 @@ mod tests {
                 message: None,
                 seen: Some(Seen::Http(response)),
             };
-            let (result, rest) = observation(CallId::new([1; 16]), seen, Room::new(&limits, None));
+            let (result, rest) =
+                observation(CallId::new([1; 16]), seen, &[], Room::new(&limits, None));
             let id = crate::wire::rpc::Id::Text("x".repeat(40));
             let revision = crate::mcp::revision::Revision::MODERN;
             let line = crate::mcp::answer::tool_result(&id, revision, &result);

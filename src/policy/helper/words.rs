@@ -17,6 +17,17 @@ pub struct Words {
     pub stdin: Vec<u8>,
 }
 
+impl Words {
+    /// Hands every word to a digest.
+    pub(crate) fn encode(&self, part: &mut impl FnMut(&str, &[u8])) {
+        let Self { argv, stdin } = self;
+        for word in argv {
+            part("word", word.as_bytes());
+        }
+        part("stdin", stdin);
+    }
+}
+
 /// Whether a program may take a word for an option.
 pub(crate) fn may_begin_option(word: &str) -> bool {
     word.starts_with(['-', '+'])

@@ -1,0 +1,142 @@
+//! A call whose arguments another helper resolves: each resolving run is an action of its own, and what
+//! it yields is judged like any input.
+
+use super::call::{Asking, Refusal};
+use super::{Dispatch, Phase};
+use crate::action::Action;
+use crate::action::argument::{Argument, Value};
+use crate::action::helper::HelperAction;
+use crate::authorize::{Verdict, judge};
+use crate::gateway::inflight::Running;
+use crate::gateway::resolve::{Resolved, Unresolved};
+use crate::gateway::workers::Purpose;
+use crate::name::CallId;
+use crate::policy::Policy;
+use crate::policy::decide_helper;
+use crate::policy::helper::Helper;
+use crate::state::Reason;
+
+/// A call that waits for one of its arguments.
+#[derive(Debug)]
+pub struct Waiting {
+    asking: Asking,
+    action: HelperAction,
+    /// The argument that is being resolved.
+    argument: String,
+    /// Those that were.
+    resolved: Vec<Resolved>,
+}
+
+/// An argument that is a name still, and what resolves it.
+struct Unknown {
+    argument: String,
+    name: String,
+    resolver: String,
+}
+
+impl Dispatch {
+    /// Acts, or has an argument resolved first. Nothing is resolved for a call that would be refused anyway.
+    pub(super) fn act_helper(
+        &mut self,
+        asking: &Asking,
+        action: HelperAction,
+        resolved: Vec<Resolved>,
+        policy: &Policy,
+    ) -> Result<(), Refusal> {
+        let helper = decide_helper::entry(policy, &action)?;
+        match unknown(helper, &action, &resolved) {
+            None => self.judge(asking, Action::Helper(action), resolved, policy),
+            Some(unknown) => {
+                let Unknown { argument, name, resolver } = unknown;
+                let resolving = resolving(policy, &resolver, name)?;
+                let asking = asking.clone();
+                let waiting = Box::new(Waiting { asking, action, argument, resolved });
+                self.begin_resolving(resolving, waiting, policy)
+            }
+        }
+    }
+
+    fn begin_resolving(
+        &mut self,
+        resolving: HelperAction,
+        waiting: Box<Waiting>,
+        policy: &Policy,
+    ) -> Result<(), Refusal> {
+        match judge(policy, Action::Helper(resolving)) {
+            Verdict::Denied(denied) => Err(denied.into()),
+            Verdict::Ask(_) => Err(Refusal::no_approver()),
+            Verdict::Allowed(authorized) => {
+                let call = self.names.next();
+                log::debug!("{call}: resolves for {}", waiting.asking.call);
+                let asking = waiting.asking.clone();
+                let purpose = (Purpose::Resolve, Some(waiting));
+                self.dispatch(&asking, call, authorized, purpose, policy)
+            }
+        }
+    }
+
+    /// Goes on with a call whose argument was resolved, or was not.
+    pub(super) fn resume(
+        &mut self,
+        running: Running,
+        call: CallId,
+        yielded: Result<String, Unresolved>,
+    ) {
+        let Some(waiting) = running.waiting else { return };
+        let Waiting { asking, action, argument, mut resolved } = *waiting;
+        let refusal = if running.withdrawn || !matches!(self.phase, Phase::Open) {
+            Err(Refusal::cancelled())
+        } else {
+            match yielded {
+                Err(why) => {
+                    let why = why.as_str();
+                    let message =
+                        format!("`{argument}` was not resolved: the helper for it {why} ({call}).");
+                    Err(Refusal::failed(Reason::NoTarget, &message))
+                }
+                Ok(value) => {
+                    let action = action.with_resolved(&argument, value.clone());
+                    resolved.push(Resolved { argument: argument.clone(), value, call });
+                    let acted = self.act(&asking, Action::Helper(action), resolved);
+                    acted.map_err(|refusal| {
+                        refusal.after(&format!("`{argument}` was resolved ({call})"))
+                    })
+                }
+            }
+        };
+        if let Err(refusal) = refusal {
+            let line = self.refuse(&asking, refusal);
+            if !running.withdrawn {
+                self.outbox.send(&line);
+            }
+        }
+    }
+}
+
+/// The first argument that is given, is resolved by a helper, and was not yet.
+fn unknown(helper: &Helper, action: &HelperAction, resolved: &[Resolved]) -> Option<Unknown> {
+    helper.resolves().find_map(|(argument, resolver)| {
+        if resolved.iter().any(|known| known.argument == argument) {
+            return None;
+        }
+        let given = action.arguments.iter().find(|given| given.name == argument)?;
+        match &given.value {
+            Value::Text(name) => Some(Unknown {
+                argument: argument.into(),
+                name: name.clone(),
+                resolver: resolver.into(),
+            }),
+            Value::Number(_) | Value::Flag(_) | Value::List(_) => None,
+        }
+    })
+}
+
+/// The call of a helper whose one argument is the name.
+fn resolving(policy: &Policy, resolver: &str, name: String) -> Result<HelperAction, Refusal> {
+    let gone =
+        || Refusal::failed(Reason::NoTarget, "The operator no longer offers what resolves it.");
+    let helper = policy.helper(resolver).ok_or_else(gone)?;
+    let parameter = helper.parameters().first().ok_or_else(gone)?;
+    let argument = Argument { name: parameter.name().to_owned(), value: Value::Text(name) };
+    Ok(HelperAction { tool: resolver.to_owned(), arguments: vec![argument] })
+}
