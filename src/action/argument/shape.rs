@@ -85,6 +85,16 @@ impl Shape {
         }
     }
 
+    /// Leaves out all numbers that are written with a minus.
+    pub(crate) fn leave_out_negative(&mut self) {
+        match self {
+            Self::Integer { min, max: _ } => *min = (*min).max(0),
+            Self::Number { min, max: _ } => *min = Some(min.map_or(0.0, |min| min.max(0.0))),
+            Self::Array(items) => items.shape.leave_out_negative(),
+            Self::Text(_) | Self::Boolean | Self::OneOf(_) => {}
+        }
+    }
+
     fn sentence(&self, name: &str, unfit: Unfit) -> String {
         match unfit {
             Unfit::Nul => format!("`{name}` must be without NUL characters."),

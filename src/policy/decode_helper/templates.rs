@@ -94,6 +94,9 @@ fn mark_beginnings(
     for place in words.iter().filter_map(first) {
         if let Some((_, Some(parameter))) = parameters.get_mut(place) {
             parameter.begins_a_word = true;
+            if !parameter.may_be_option {
+                parameter.shape.leave_out_negative();
+            }
         }
     }
 }
@@ -177,6 +180,8 @@ fn check_options(
             continue;
         }
         let place = helper.place.member("arguments").member(name);
+        let entry = helper.member("arguments").and_then(|entries| entries.member(name));
+        check_negative(entry, faults);
         let refused = |value: &str| {
             let what = format!("{} begins with - or +, and would be refused", Quote(value));
             (what, "add \"may_be_option\": true if that is meant")
@@ -187,6 +192,18 @@ fn check_options(
             let place = if key == "values" { place.clone() } else { place.member(key) };
             let (what, remedy) = refused(value);
             faults.add(&place, what, remedy);
+        }
+    }
+}
+
+/// Where nothing is said of negative numbers, they are left out.
+fn check_negative(entry: Option<Node<'_>>, faults: &mut Faults) {
+    let Some(entry) = entry else { return };
+    for node in entry.member("items").iter().chain([&entry]) {
+        let bounds = ["min", "max"].into_iter().filter_map(|key| node.member(key));
+        for bound in bounds.filter(|bound| bound.value.as_text().starts_with('-')) {
+            let what = "is negative, and as an option negative numbers would be refused";
+            faults.add(&bound.place, what, "add \"may_be_option\": true if that is meant");
         }
     }
 }

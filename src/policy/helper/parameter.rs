@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Shown, json};
 
 use crate::action::argument::{Shape, Text, Value};
+use crate::action::pattern::Pattern;
 use crate::mcp::catalog::{Fit, Property, Schema};
 use crate::policy::Policy;
 use crate::wire::json::Json;
@@ -83,12 +84,20 @@ impl Parameter {
     fn hints(&self) -> String {
         let Self { shape, may_be_option, begins_a_word, .. } = self;
         let mut hints = String::new();
+        let (is_list, shape) = match shape {
+            Shape::Array(items) => (true, &items.shape),
+            other => (false, other),
+        };
         let Shape::Text(Text { pattern, .. }) = shape else { return hints };
         if let Some(pattern) = pattern.as_ref().filter(|it| it.for_schema().is_none()) {
             _ = write!(hints, " Matches the regular expression `{}` as a whole.", pattern.as_str());
         }
-        if *begins_a_word && !may_be_option && pattern.is_none() {
-            hints.push_str(" Does not begin with - or +.");
+        if *begins_a_word && !may_be_option && !pattern.as_ref().is_some_and(begins_plainly) {
+            hints.push_str(if is_list {
+                " No element begins with - or +."
+            } else {
+                " Does not begin with - or +."
+            });
         }
         hints
     }
@@ -122,6 +131,15 @@ impl Parameter {
             part("resolver", resolver.as_bytes());
         }
     }
+}
+
+/// Whether a pattern says itself that a value begins with a letter, a digit or a slash.
+fn begins_plainly(pattern: &Pattern) -> bool {
+    let text = pattern.as_str();
+    let mut characters = text.chars();
+    let first = characters.next().is_some_and(|it| it.is_ascii_alphanumeric() || it == '/');
+    let repeats = characters.next().is_some_and(|it| "*?{".contains(it));
+    first && !repeats && !text.contains('|')
 }
 
 /// The rule that a schema shows and checks.
@@ -161,6 +179,7 @@ fn shown(value: &Value) -> Shown {
 #[cfg(test)]
 mod tests {
     use super::super::tests::policy;
+    use crate::action::helper::HelperAction;
     use crate::mcp::catalog::ObjectSchema;
     use crate::wire::json::Json;
     use serde_json::{Value, json};
@@ -175,7 +194,7 @@ mod tests {
           "text": { "type": "string", "pattern": "(?i)a+", "description": "Some text." },
           "id": { "type": "string", "pattern": "i-[0-9]+", "resolve": "other" },
           "any": { "type": "string", "optional": true },
-          "n": { "type": "integer", "min": 0, "max": 9, "default": 3 },
+          "n": { "type": "integer", "max": 9, "default": 3 },
           "on": { "type": "boolean", "word": "-v" },
           "all": { "type": "array", "items": { "type": "enum", "values": ["a", "b"] },
                    "default": ["a"] } }"#;
@@ -197,13 +216,14 @@ mod tests {
         name["pattern"] = "^(?:[a-z]+)$".into();
         let list = json!({ "type": "array", "items": { "type": "string", "enum": ["a", "b"] },
             "minItems": 0, "maxItems": 64, "default": ["a"] });
-        let matches = "Some text. Matches the regular expression `(?i)a+` as a whole.";
+        let matches = "Some text. Matches the regular expression `(?i)a+` as a whole. \
+            Does not begin with - or +.";
         let integer = json!({ "type": "integer", "minimum": 0, "maximum": 9, "default": 3 });
         assert_eq!(
             shown,
             [
                 ("text", true, text.clone(), matches),
-                ("id", true, name, ""),
+                ("id", true, name, "Does not begin with - or +."),
                 ("any", false, text, "Does not begin with - or +."),
                 ("n", false, integer, ""),
                 ("on", true, json!({ "type": "boolean" }), ""),
@@ -230,6 +250,27 @@ mod tests {
                 "`all` must be an array of 0 to 64 elements, each one of a, b.",
                 "`any` must be a string of 0 to 4096 characters.",
             ]
+        );
+    }
+
+    #[test]
+    fn from_the_line_of_a_call_to_the_words_that_run() {
+        let policy = policy(
+            r#""argv": ["/usr/bin/df", "-h", "{path}", "{all}"], "arguments": {
+                "path": { "type": "string", "pattern": "/[A-Za-z0-9/_-]*", "default": "/" },
+                "all": { "type": "array", "items": { "type": "number" }, "optional": true } }"#,
+        );
+        let helper = policy.helper("h").unwrap();
+        let tool = ObjectSchema { properties: policy.tool_properties(helper) };
+        let argv = |text: &str| {
+            let value = Json::check(text).unwrap().value;
+            let action = HelperAction::parse("h", &tool.check(Some(value)).unwrap()).unwrap();
+            helper.words(&action).unwrap().argv
+        };
+        assert_eq!(argv("{}"), ["/usr/bin/df", "-h", "/"]);
+        assert_eq!(
+            argv(r#"{"all":[1,2.50],"path":"\/\u0061--help"}"#),
+            ["/usr/bin/df", "-h", "/a--help", "1", "2.50"]
         );
     }
 }

@@ -135,8 +135,9 @@ fn what_stands_for_each_type() {
         (vec![("one", text("c"))], "`one` must be one of a, b."),
         (vec![("one", text("a")), ("one", text("b"))], "`one` is given twice."),
         (vec![("x\n", text("a"))], "`x\\n` is not an argument of this tool."),
+        (vec![("one", text("a")), ("f", number("-1"))], "`f` must be a number of at least 0."),
         (
-            vec![("one", text("a")), ("f", number("-1"))],
+            vec![("one", text("a")), ("f", number("-0"))],
             "`f` must not make a word that begins with - or +.",
         ),
         (
