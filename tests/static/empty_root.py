@@ -1,7 +1,7 @@
 """Starts a keyward binary in roots that hold nothing but itself, its home and a few files of /etc.
 
 There is no /dev, no /proc, no library and no resolv.conf. In each root it must resolve a name from
-that root's /etc/hosts and make two requests to a service outside.
+that root's /etc/hosts and make two requests to a service outside, and run a helper: itself, the one program there.
 """
 
 import http.server
@@ -61,6 +61,9 @@ def config(port: int) -> dict:
             "by_name": {"base_url": by_name, "private": True, "rules": rules},
             "by_address": {"base_url": by_address, "credential": "token", "plain_loopback": True, "rules": rules},
         },
+        "helpers": {
+            "itself": {"description": "Its version.", "argv": ["/keyward", "--version"], "decision": "allow"},
+        },
         "credentials": {"token": {"type": "bearer", "source": {"file": "/home/token"}}},
     }
 
@@ -88,6 +91,7 @@ def messages(port: int) -> bytes:
     for url in urls(port):
         arguments = {"method": "GET", "url": url}
         requests.append(("tools/call", {"name": "http_request", "arguments": arguments}))
+    requests.append(("tools/call", {"name": "itself", "arguments": {}}))
     lines = [
         json.dumps({"jsonrpc": "2.0", "id": place, "method": method, "params": params}) + "\n"
         for place, (method, params) in enumerate(requests)
@@ -109,6 +113,10 @@ def faults(done: subprocess.CompletedProcess[bytes], seen: list, port: int) -> l
         result = answers.get(place, {}).get("result", {}).get("structuredContent", {})
         if (result.get("status"), result.get("body")) != (200, "hello"):
             found.append(f"no answer came from {url}")
+    helped = answers.get(len(urls(port)) + 1, {}).get("result", {}).get("structuredContent", {})
+    ended = (helped.get("state"), helped.get("exit_status"), helped.get("stream_end"))
+    if ended != ("completed", 0, "end_of_file") or not helped.get("body", "").startswith("keyward "):
+        found.append(f"the helper ended otherwise: {helped}")
     expected = [(f"127.0.0.1:{port}", f"Bearer {TOKEN}"), (f"{NAME}:{port}", None)]
     if sorted(seen, key=str) != expected:
         found.append(f"the service saw {seen}, not {expected}")
