@@ -3,7 +3,8 @@
 //! The kernel's rules only allow, so what stands beside the path to the home is allowed at each level,
 //! and the path itself is not: nothing below the home can be opened, made, removed or renamed, whatever
 //! name leads there. In the folders on the path nothing can be made or renamed either. The program can
-//! neither signal nor debug what stands outside, nor reach its abstract sockets.
+//! neither signal nor debug what stands outside, nor reach its abstract sockets. Where it is root's, it
+//! loses the capabilities by which root reads environments and maps past all that.
 //!
 //! Invariant: whoever comes out of [`confine`] without a fault is confined wholly. It holds for the
 //! calling thread and for what that starts, never for other threads.
@@ -19,6 +20,7 @@ use landlock::{
 };
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 /// The newest rights that are known, of which the kernel's are used.
 const NEWEST: ABI = ABI::V9;
@@ -69,8 +71,25 @@ pub(super) fn confine(home: &Path) -> Result<(), Unconfined> {
         }
     }
     let status = rules.restrict_self()?;
-    let is_enforced = status.ruleset != RulesetStatus::NotEnforced && status.no_new_privs;
-    if is_enforced { Ok(()) } else { Err(Unconfined::Kernel) }
+    if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
+        return Err(Unconfined::Kernel);
+    }
+    lose_sight()
+}
+
+/// What lets a process read environments and maps of others whatever else forbids it: the kernel's
+/// `perfmon_capable`, asked by `mm_access`.
+const SIGHT: CapabilitySet = CapabilitySet::PERFMON.union(CapabilitySet::SYS_ADMIN);
+
+/// Gives up capabilities for good: without new privileges, what is not permitted does not come back.
+fn lose_sight() -> Result<(), Unconfined> {
+    let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
+    let sets = CapabilitySets {
+        effective: effective - SIGHT,
+        permitted: permitted - SIGHT,
+        inheritable: inheritable - SIGHT,
+    };
+    Ok(set_capabilities(None, sets)?)
 }
 
 const LISTING_BYTES: usize = 32 * 1024;

@@ -1,7 +1,8 @@
 //! Starting the program: on a thread of its own, which is confined first.
 //!
 //! Invariant: only the words of the order reach the program, with its three descriptors, every signal at
-//! its default and none blocked. No shell ever reads a file that is no program.
+//! its default and none blocked (but for 32 and 33, the C library's own, which glibc's posix_spawn may
+//! leave ignored, as in every program that it starts). No shell ever reads a file that is no program.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsRawFd as _, OwnedFd};

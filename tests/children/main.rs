@@ -1,0 +1,22 @@
+//! Real programs under real guards. Every test looks for processes and descriptors that are left.
+//!
+//! - `scene`: what the tests are made with.
+//! - `basics`: programs that end by themselves, and what they are given.
+//! - `starts`: programs that are not started.
+//! - `streams`: floods, rings, caps, redaction.
+//! - `ends`: deadlines, cuts, urgency, held streams, whatever will not end.
+//! - `confined`: what a program cannot reach.
+//! - `killed`: the owner dies.
+//! - `measure`: what a start and a flood cost.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where its own means fail")]
+#![allow(clippy::disallowed_methods, clippy::print_stderr, reason = "tests")]
+
+mod basics;
+mod confined;
+mod ends;
+mod killed;
+mod measure;
+mod scene;
+mod starts;
+mod streams;
