@@ -22,7 +22,6 @@ use rustix::process::{
 
 use super::order::{Order, Report, Start, Step};
 use super::{reap, start};
-use crate::clock::Deadline;
 use crate::limits;
 
 /// The name by which the binary is started as a guard.
@@ -132,7 +131,7 @@ impl Main<'_> {
                 kill_process_group(group, signal).ok();
             }
         }
-        reap::for_children(Deadline::after(limits::URGENT_GRACE), |pid| {
+        reap::for_children(0, |pid| {
             if group.is_none() || getpgid(Some(pid)).ok() != group {
                 for signal in ASK {
                     kill_process(pid, signal).ok();

@@ -25,9 +25,9 @@ const EAGER_ROUNDS: u32 = 50;
 const REAP_EVERY: u32 = 10;
 /// Children end quickly; this is for a signal that was missed.
 const ROUND_FOR: Duration = Duration::from_millis(5);
-/// The largest process number that there can be, and how many are tried between looks at the clock.
+/// The largest process number that there can be, and how many are asked for in one go.
 const LAST_PID: i32 = 4 * 1024 * 1024;
-const PROBES: usize = 4096;
+const PROBES: i32 = 64 * 1024;
 
 /// Reaps what is dead, and tells of each. Whether there is still a child.
 pub(super) fn reap(seen: &mut dyn FnMut(Pid, WaitStatus)) -> bool {
@@ -51,7 +51,7 @@ pub(super) fn end_all(
 ) -> bool {
     let deadline = Deadline::after(limit);
     for round in 0.. {
-        for_children(deadline, |pid| {
+        for_children(round, |pid| {
             kill_process(pid, Signal::KILL).ok();
         });
         let reaps = round < EAGER_ROUNDS || round % REAP_EVERY == 0;
@@ -74,11 +74,19 @@ pub(super) fn forget(deaths: &UnixStream) {
     while rustix::io::read(deaths, &mut bytes).is_ok_and(|read| read > 0) {}
 }
 
-/// Visits every direct child that is found, the dead ones included.
-pub(super) fn for_children(deadline: Deadline, visit: impl FnMut(Pid)) {
-    match listed_children() {
-        Some(children) => children.into_iter().for_each(visit),
-        None => probed_children(deadline).for_each(visit),
+/// Visits every direct child, the dead ones included.
+///
+/// Where `/proc` does not list them, those that are found: each round asks for the numbers after our
+/// own, where children are, and for another part of all numbers.
+pub(super) fn for_children(round: u32, mut visit: impl FnMut(Pid)) {
+    if let Some(children) = listed_children() {
+        return children.into_iter().for_each(visit);
+    }
+    let next = getpid().as_raw_pid().saturating_add(1);
+    let part = i32::try_from(round % (LAST_PID / PROBES).cast_unsigned()).unwrap_or_default();
+    for first in [next, part * PROBES] {
+        let numbers = first..first.saturating_add(PROBES).min(LAST_PID);
+        numbers.filter_map(Pid::from_raw).filter(|pid| is_child(*pid)).for_each(&mut visit);
     }
 }
 
@@ -91,14 +99,6 @@ fn listed_children() -> Option<Vec<Pid>> {
         children.extend(numbers.filter_map(Pid::from_raw));
     }
     Some(children)
-}
-
-/// The direct children as far as they are found by asking for every number, those after our own first.
-fn probed_children(deadline: Deadline) -> impl Iterator<Item = Pid> {
-    let own = getpid().as_raw_pid();
-    let numbers = (own + 1..=LAST_PID).chain(2..own).enumerate();
-    let in_time = numbers.take_while(move |(probe, _)| probe % PROBES != 0 || !deadline.is_over());
-    in_time.filter_map(|(_, number)| Pid::from_raw(number)).filter(|pid| is_child(*pid))
 }
 
 fn is_child(pid: Pid) -> bool {

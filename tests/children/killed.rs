@@ -1,4 +1,4 @@
-//! The owner dies, and nothing that it started is left (C3).
+//! The owner dies, and nothing that it started is left (C3); or it lives without `/proc` (C13).
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
@@ -35,6 +35,7 @@ fn role() {
     match std::env::var(ROLE).as_deref() {
         Ok("spoilt") => spoilt(),
         Ok("owner") => owner(),
+        Ok("bare") => bare(),
         _ => {}
     }
 }
@@ -49,12 +50,53 @@ fn spoilt() {
 }
 
 fn owner() {
-    let children = Children::with_guard(binary());
+    let program = marked_program();
+    Children::with_guard(binary()).run(program, bounds(), &Redactor::none(), &Cut::new().unwrap());
+}
+
+fn marked_program() -> Program {
     let mut program = sh(&std::env::var(SCRIPT).unwrap());
     let mark = std::env::var(MARK).unwrap();
     let (name, value) = mark.split_once('=').unwrap();
     program.environment.push((name.into(), Secret::new(value.as_bytes().to_vec())));
-    children.run(program, bounds(), &Redactor::none(), &Cut::new().unwrap());
+    program
+}
+
+/// Without `/proc` and `/dev`, with and without confinement.
+#[expect(clippy::print_stdout, reason = "the role's answer")]
+fn bare() {
+    assert!(!std::path::Path::new("/proc/self").exists());
+    assert!(!std::path::Path::new("/dev/null").exists());
+    for confinement in [Confinement::None, Confinement::Outside("/etc".into())] {
+        let mut program = marked_program();
+        program.confinement = confinement.clone();
+        let children = Children::with_guard(binary());
+        let seen = children.run(program, bounds(), &Redactor::none(), &Cut::new().unwrap());
+        let said = String::from_utf8_lossy(&seen.stdout.bytes);
+        println!("\n{confinement:?}: {:?} {:?} {said}", seen.life, seen.stream_end);
+    }
+}
+
+/// C13, as far as an empty `/proc` and an empty `/dev` go.
+#[test]
+fn without_proc_and_dev_helpers_work_and_end() {
+    let scene = Scene::new();
+    let script = "trap '' TERM; (setsid sh -c 'sleep 600 & sleep 600' <&- >&- 2>&- &); echo ran";
+    let bare = "mount -t tmpfs none /proc && mount -t tmpfs none /dev && exec \"$@\"";
+    let output = Command::new("unshare")
+        .args(["-rm", "sh", "-c", bare, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "killed::role", "--nocapture"])
+        .env(ROLE, "bare")
+        .env(SCRIPT, script)
+        .env(MARK, &scene.mark)
+        .stdin(std::process::Stdio::piped())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let ended = "Ran { exit: Some(Status(0)), stopped: None } EndOfFile ran";
+    assert_eq!(said.matches(ended).count(), 2, "{said}{complaint}");
 }
 
 fn start_owner(mark: &str, script: &str) -> Child {
