@@ -40,8 +40,10 @@ pub(super) struct Course {
     pub(super) exit: Option<Exit>,
     /// Our own stop, where it came before the exit was seen.
     pub(super) stopped: Option<Stop>,
-    /// Exit and streams had ended before everything was.
+    /// Exit and streams had ended before we ended everything.
     ended_by_itself: bool,
+    /// The order to end everything was given.
+    is_end_ordered: bool,
     /// The guard's word that nothing is left.
     is_proven: bool,
 }
@@ -58,6 +60,7 @@ impl Course {
             exit: None,
             stopped: None,
             ended_by_itself: false,
+            is_end_ordered: false,
             is_proven: false,
         }
     }
@@ -67,9 +70,14 @@ impl Course {
         self.phase == Phase::Over
     }
 
-    /// Whether the streams are still to be read to their end before everything is ended.
+    /// Whether the streams may still end by themselves. The guard may be gone before: with its last child.
     pub(super) fn is_before_end(&self) -> bool {
-        !matches!(self.phase, Phase::Ending { .. } | Phase::Over)
+        !self.is_end_ordered
+    }
+
+    /// Both streams were read to their end after all.
+    pub(super) fn streams_ended(&mut self) {
+        self.ended_by_itself |= self.is_before_end() && self.exit.is_some();
     }
 
     /// Whether the guard did not say in time that all has ended.
@@ -151,8 +159,11 @@ impl Course {
 
     /// Goes on to the next phase where it is time.
     pub(super) fn step(&mut self, streams_ended: bool, now: Instant) -> Option<Order> {
+        if self.is_over() {
+            return None;
+        }
         if self.is_before_end() && self.exit.is_some() && streams_ended {
-            self.ended_by_itself = true;
+            self.streams_ended();
             return Some(self.end(now));
         }
         match self.phase {
@@ -165,6 +176,7 @@ impl Course {
     }
 
     fn end(&mut self, now: Instant) -> Order {
+        self.is_end_ordered = true;
         self.phase = Phase::Ending { until: now + limits::END_SAID_FOR };
         Order::End
     }
@@ -206,6 +218,17 @@ mod tests {
         course.hear(Report::Ended { proven: true }, &cut, now);
         assert!(course.is_over());
         assert_eq!((course.exit, course.stopped), (Some(Exit::Status(3)), None));
+        assert_eq!(course.stream_end(), StreamEnd::EndOfFile);
+    }
+
+    #[test]
+    fn a_guard_with_nothing_left_ends_before_the_streams_are_read() {
+        let (mut course, cut, now) = course();
+        course.hear(Report::Exited(0), &cut, now);
+        course.hear(Report::Ended { proven: true }, &cut, now);
+        assert!(course.is_over() && course.is_before_end());
+        assert_eq!(course.step(true, now), None);
+        course.streams_ended();
         assert_eq!(course.stream_end(), StreamEnd::EndOfFile);
     }
 

@@ -89,7 +89,7 @@ struct Main<'a> {
 }
 
 impl Main<'_> {
-    /// Serves until the order to end.
+    /// Serves until the order to end, or until there is nothing left to guard.
     fn watch(&mut self, deaths: &UnixStream) {
         loop {
             let mut waited = [
@@ -99,7 +99,9 @@ impl Main<'_> {
             // Interrupted by the very signal that it waits for.
             poll(&mut waited, None).ok();
             reap::forget(deaths);
-            reap::reap(&mut |pid, status| self.saw(pid, status));
+            if !reap::reap(&mut |pid, status| self.saw(pid, status)) {
+                return;
+            }
             match Order::receive(self.socket) {
                 None => {}
                 Some(Order::Term) => self.term(),

@@ -154,6 +154,9 @@ impl<'a> Watch<'a> {
         }
         self.feed = None;
         self.read_the_rest(&mut buffer);
+        if self.has_ended_streams() {
+            self.course.streams_ended();
+        }
         // An end that nobody saw is one too, and no later cut changes it.
         self.cut.end().ok();
     }
@@ -234,12 +237,16 @@ impl<'a> Watch<'a> {
             self.send(order);
         }
         if self.course.is_overdue(now) {
+            // Whatever it could not end by now it will not.
             self.guard.give_up();
             return self.course.lose();
         }
-        let streams_ended = self.stdout.pipe.is_none() && self.stderr.pipe.is_none();
-        let order = self.course.step(streams_ended, now);
+        let order = self.course.step(self.has_ended_streams(), now);
         self.send(order);
+    }
+
+    fn has_ended_streams(&self) -> bool {
+        self.stdout.pipe.is_none() && self.stderr.pipe.is_none()
     }
 
     fn send(&self, order: Option<Order>) {
@@ -251,7 +258,8 @@ impl<'a> Watch<'a> {
     /// Reads what the dead have left in the pipes. Whoever could not be ended may go on writing, so this has a limit.
     fn read_the_rest(&mut self, buffer: &mut [u8]) {
         let deadline = Deadline::after(limits::LAST_READ_FOR);
-        while self.stdout.read(buffer, false) | self.stderr.read(buffer, false) {
+        let is_before_end = self.course.is_before_end();
+        while self.stdout.read(buffer, is_before_end) | self.stderr.read(buffer, is_before_end) {
             if deadline.is_over() {
                 return;
             }
