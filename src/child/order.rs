@@ -335,3 +335,6 @@ fn receive_rest(socket: BorrowedFd<'_>, mut rest: &mut [u8]) -> Option<()> {
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests;
