@@ -6,6 +6,7 @@
 //! - `eras`: revisions, both eras, what real clients send.
 //! - `frames`, `corpus`: the malformed frames of `fixtures/frames/`, each with its verdict.
 //! - `calls`: states, cancellation, limits, dry runs, paging.
+//! - `helpers`: local programs as tools: arguments, ends, floods, confinement, the debug window.
 //! - `http`: the cases of HTTP, H1 to H31, through the whole gateway.
 //! - `commands`: init, schema, policy explain, help.
 #![allow(
@@ -24,6 +25,7 @@ mod ends;
 mod eras;
 mod frames;
 mod harness;
+mod helpers;
 
 mod http;
 mod net;

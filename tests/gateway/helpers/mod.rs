@@ -1,0 +1,11 @@
+//! Helpers: local programs as tools, run as children under a guard.
+//!
+//! - `stage`: homes with helpers, and what is left of them.
+//! - `tools`: arguments, words, results, what the program is given.
+//! - `resolve`: arguments that another helper resolves.
+//! - `ends`: how a helper's life ends, in every way and for every shape of program.
+
+mod ends;
+mod resolve;
+mod stage;
+mod tools;
