@@ -4,8 +4,12 @@
 //! - `tools`: arguments, words, results, what the program is given.
 //! - `resolve`: arguments that another helper resolves.
 //! - `ends`: how a helper's life ends, in every way and for every shape of program.
+//! - `floods`: helpers that shout: what is told, kept and left.
+//! - `stderr`: budgets, which part is kept, escapes, redaction.
 
 mod ends;
+mod floods;
 mod resolve;
 mod stage;
+mod stderr;
 mod tools;
