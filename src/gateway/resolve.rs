@@ -5,7 +5,7 @@
 use crate::execute::{End, HelperResult, Observation, Seen, StdoutEnd};
 use crate::limits;
 use crate::name::CallId;
-use crate::state::Outcome;
+use crate::state::{Outcome, Reason};
 use crate::wire::json::{Json, Kind};
 
 /// An argument that was resolved.
@@ -22,6 +22,8 @@ pub struct Resolved {
 /// Why a helper yielded no value: the end of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unresolved {
+    /// It was written down instead of run.
+    DryRun,
     /// It did not end well.
     Failed,
     /// It printed nothing.
@@ -36,10 +38,19 @@ impl Unresolved {
     /// What the helper did.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::DryRun => "was written down and not run, as in any dry run",
             Self::Failed => "did not end well",
             Self::Nothing => "yielded nothing",
             Self::TooLong => "yielded more than a name can stand for",
             Self::NoText => "yielded something that is no line of text",
+        }
+    }
+
+    /// The code of the call that waited for it.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::DryRun => Reason::DryRun,
+            Self::Failed | Self::Nothing | Self::TooLong | Self::NoText => Reason::NoTarget,
         }
     }
 }
@@ -49,6 +60,9 @@ impl Unresolved {
 /// # Errors
 /// [`Unresolved`].
 pub fn value(seen: Observation) -> Result<String, Unresolved> {
+    if seen.end == End::NotDispatched(Reason::DryRun) {
+        return Err(Unresolved::DryRun);
+    }
     let Observation {
         end: End::Completed(Outcome::Success),
         seen: Some(Seen::Helper(result)),
@@ -135,6 +149,9 @@ mod tests {
         assert_eq!(value(printed(b"\xff", false, Outcome::Success)), Err(Unresolved::NoText));
         let failed = printed(b"web1", false, Outcome::LocalFailure);
         assert_eq!(value(failed), Err(Unresolved::Failed));
+        let end = End::NotDispatched(Reason::DryRun);
+        let dry = value(Observation { end, message: None, seen: None });
+        assert_eq!(dry.map_err(Unresolved::reason), Err(Reason::DryRun));
         let nothing = Observation { end: End::CancelledAfter, message: None, seen: None };
         assert_eq!(value(nothing), Err(Unresolved::Failed));
     }

@@ -89,10 +89,10 @@ impl Dispatch {
         } else {
             match yielded {
                 Err(why) => {
-                    let why = why.as_str();
+                    let (what, reason) = (why.as_str(), why.reason());
                     let message =
-                        format!("`{argument}` was not resolved: the helper for it {why} ({call}).");
-                    Err(Refusal::failed(Reason::NoTarget, &message))
+                        format!("`{argument}` was not resolved: the helper for it {what} ({call}).");
+                    Err(Refusal::failed(reason, &message))
                 }
                 Ok(value) => {
                     let action = action.with_resolved(&argument, value.clone());
