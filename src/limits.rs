@@ -139,6 +139,12 @@ pub const OUTBOX: usize = 256;
 pub const OUTBOX_BYTES: usize = 1024 * 1024;
 /// Lines that wait for stderr; further ones are dropped and counted.
 pub const LOG_LINES: usize = 256;
+/// Lines that one helper printed wait together, in blocks of about so many bytes.
+pub const LOG_BLOCK_BYTES: usize = 16 * 1024;
+/// Blocks of them that wait at most: the rest of the room is for our own lines.
+pub const LOG_BLOCKS: usize = 64;
+/// What marks a block.
+pub const CAPTURED: &str = "keyward::captured";
 /// Longest line on stderr, in bytes.
 pub const LOG_LINE_BYTES: usize = 1024;
 /// Most workers that a configuration may allow; the capacity of their channels.

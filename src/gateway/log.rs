@@ -1,7 +1,7 @@
 //! The log: owns stderr. A bounded queue and a thread; what does not fit is dropped and counted.
 //!
-//! Invariant: nobody ever waits for stderr. Under `mcp` an agent sees it, so it carries codes and
-//! call ids, never what was sent or received.
+//! Invariant: nobody ever waits for stderr, and what helpers print takes no room from our own lines.
+//! Under `mcp` an agent sees it, so it carries codes and call ids, never what was sent or received.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -91,9 +91,16 @@ impl Log for Queue {
             return;
         }
         let level = record.level().as_str().to_ascii_lowercase();
-        let line = one_line(&format!("keyward: {level}: {}", record.args()));
-        if self.lines.try_send(line).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+        let line = |text: &str| one_line(&format!("keyward: {level}: {text}"));
+        let text = record.args().to_string();
+        let (lines, room) = if record.target() == limits::CAPTURED {
+            (text.lines().map(line).collect(), limits::LOG_BLOCKS)
+        } else {
+            (line(&text), limits::LOG_LINES)
+        };
+        let count = lines.lines().count() as u64;
+        if self.lines.len() >= room || self.lines.try_send(lines).is_err() {
+            self.dropped.fetch_add(count, Ordering::Relaxed);
         }
         self.begin();
     }

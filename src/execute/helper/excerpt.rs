@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::child::Stderr;
+use crate::limits;
 use crate::name::CallId;
 use crate::state::Kept;
 
@@ -72,8 +73,21 @@ fn shown(bytes: &[u8]) -> String {
 pub(super) fn log(call: CallId, stderr: &Stderr, max_bytes: usize) {
     let Some(text) = excerpt(stderr, max_bytes) else { return };
     // Each line is labelled there by itself.
-    for line in text.lines().skip(1).filter(|line| !line.is_empty()) {
-        log::warn!("{call} stderr: {line}");
+    let lines = text.lines().skip(1).filter(|line| !line.is_empty());
+    let labelled = lines.map(|line| format!("{call} stderr: {line}"));
+    let send = |block: &str| log::warn!(target: limits::CAPTURED, "{block}");
+    let last = labelled.fold(String::new(), |mut block, line| {
+        if block.len() + line.len() >= limits::LOG_BLOCK_BYTES {
+            send(&block);
+            block.clear();
+        }
+        if !block.is_empty() {
+            block.push('\n');
+        }
+        block + &line
+    });
+    if !last.is_empty() {
+        send(&last);
     }
 }
 

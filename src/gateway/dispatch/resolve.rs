@@ -90,8 +90,9 @@ impl Dispatch {
             match yielded {
                 Err(why) => {
                     let (what, reason) = (why.as_str(), why.reason());
-                    let message =
-                        format!("`{argument}` was not resolved: the helper for it {what} ({call}).");
+                    let message = format!(
+                        "`{argument}` was not resolved: the helper for it {what} ({call})."
+                    );
                     Err(Refusal::failed(reason, &message))
                 }
                 Ok(value) => {

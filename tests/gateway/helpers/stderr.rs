@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::harness::{CANARY, PATIENCE};
-use super::stage::{
-    Stage, answer, assert_told, begin, brief, call, number, sh, sh_with, with,
-};
+use super::stage::{Stage, answer, assert_told, begin, brief, call, number, sh, sh_with, with};
 
 #[test]
 fn nothing_waits_for_a_budget_that_is_spent() {
@@ -177,7 +175,10 @@ fn a_character_on_the_edge_of_the_ring_is_replaced_and_none_is_lost() {
     let mut gateway = stage.start();
     for n in 251..=257_u64 {
         let told = call(&mut gateway, n, "edge", json!({ "n": n }));
-        assert_told(&told, &json!({ "stderr_bytes_seen": n + 4, "stderr_bytes_retained": (n + 4).min(256) }));
+        assert_told(
+            &told,
+            &json!({ "stderr_bytes_seen": n + 4, "stderr_bytes_retained": (n + 4).min(256) }),
+        );
         let text = told["stderr"].as_str().unwrap();
         let tail = "x".repeat(usize::try_from(n.min(256)).unwrap());
         let before = text.strip_suffix(&tail).unwrap();
@@ -192,7 +193,10 @@ fn a_character_on_the_edge_of_the_ring_is_replaced_and_none_is_lost() {
 /// A helper that prints its credential after and before so many other bytes.
 fn leaks(script: &str) -> Value {
     let numbers = json!({ "a": { "type": "integer" }, "b": { "type": "integer" } });
-    with(sh_with(script, &["{a}", "{b}"], numbers), &json!({ "credentials": { "SECRET": "token" } }))
+    with(
+        sh_with(script, &["{a}", "{b}"], numbers),
+        &json!({ "credentials": { "SECRET": "token" } }),
+    )
 }
 
 /// No part of the canary comes back, at whichever place the ring or a chunk cuts it. The harness looks for it, in
@@ -241,4 +245,20 @@ fn a_credential_that_breaks_off_is_not_shown() {
     assert_eq!(told["body_end"], "broken_off");
     stage.wait_until_none_left(PATIENCE);
     gateway.end();
+}
+
+/// Lines of it do not push out each other, nor what the gateway has to say itself.
+#[test]
+fn many_short_lines_are_all_on_our_own_stderr() {
+    let stage = Stage::new(json!({ "short": sh("seq 100 9999 | head -n 2000 >&2") }));
+    let mut gateway = stage.start();
+    let told = call(&mut gateway, 2, "short", json!({}));
+    let ended = gateway.end();
+    assert!(!ended.stderr.contains("lines dropped"), "{}", ended.stderr);
+    let label = format!("keyward: warn: {} stderr: ", told["call_id"].as_str().unwrap());
+    let logged: Vec<&str> =
+        ended.stderr.lines().filter_map(|line| line.strip_prefix(&label)).collect();
+    let shown: Vec<&str> = told["stderr"].as_str().unwrap().lines().skip(1).collect();
+    assert!(shown.len() > 500);
+    assert_eq!(logged, shown);
 }
