@@ -77,7 +77,10 @@ fn assert_stopped(name: &str, stop: &str, told: &Value) {
     let state = if stop == "deadline" { "outcome_unknown" } else { "cancelled_after_dispatch" };
     let reason = if stop == "deadline" { json!("deadline") } else { json!(null) };
     assert_told(told, &json!({ "state": state, "reason": reason, "outcome": null }));
-    assert_told(told, &json!({ "exit_status": null, "exit_signal": signal, "stderr_bytes_seen": 0 }));
+    assert_told(
+        told,
+        &json!({ "exit_status": null, "exit_signal": signal, "stderr_bytes_seen": 0 }),
+    );
     let stream_end = told["stream_end"].as_str().unwrap();
     assert!(stream_ends.iter().any(|end| end == stream_end), "{name}: {}", brief(told));
 }
@@ -124,7 +127,8 @@ fn a_cancel_ends_every_shape() {
 
 #[test]
 fn what_obeys_a_cancel_is_gone_at_once() {
-    for (name, script) in SHAPES.iter().filter(|(name, _)| !["session", "stubborn"].contains(name)) {
+    for (name, script) in SHAPES.iter().filter(|(name, _)| !["session", "stubborn"].contains(name))
+    {
         let stage = Stage::new(json!({ *name: sh(script) }));
         let mut gateway = stage.start();
         begin(&mut gateway, 2, name);
@@ -185,8 +189,10 @@ fn a_client_that_closes_stdout_is_gone_and_so_are_the_helpers() {
     let mut gateway = stage.launch().start_reading(false);
     gateway.send(&[INITIALIZE.as_bytes(), INITIALIZED.as_bytes()].concat());
     begin_all(&mut gateway, &stage);
-    let since = Instant::now();
     drop(gateway.child.stdout.take());
+    let since = Instant::now();
+    // That nobody reads is noticed by what is said next.
+    gateway.say(&json!({ "jsonrpc": "2.0", "id": 3, "method": "ping" }));
     let ended = gateway.wait();
     assert_eq!(ended.code(), Some(0));
     assert!(since.elapsed() < Duration::from_secs(5) + bar(SIGNALLED), "{:?}", since.elapsed());

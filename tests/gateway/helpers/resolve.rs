@@ -50,37 +50,43 @@ fn a_name_becomes_what_the_resolver_says_in_a_call_of_its_own() {
     assert!(ended.stderr.contains("noise"), "{}", ended.stderr);
 }
 
+/// Calls `go` once with a resolver that runs this; nothing but the resolver runs.
+fn assert_unresolved(script: &str, state: &str, reason: &str) {
+    let more = with(hidden(), &json!({ "timeout_seconds": 5 }));
+    let stage = Stage::new(pair(script, &more));
+    let mut gateway = stage.start();
+    let told = call(&mut gateway, 2, "go", json!({ "host": "web" }));
+    let (seen, wanted) = ((&told["state"], &told["reason"]), (&json!(state), &json!(reason)));
+    assert_eq!(seen, wanted, "{script}: {}", brief(&told));
+    assert!(told.to_string().contains("`host`"), "{script}: {}", brief(&told));
+    assert!(!stage.has("ran"), "{script}: it ran");
+    assert_eq!(stage.read("asked"), "web\n", "{script}");
+    stage.assert_none_left();
+    gateway.end();
+}
+
 #[test]
-fn what_is_not_one_line_that_fits_ends_the_call_before_it_began() {
-    for (what, script) in [
-        ("nothing", ""),
-        ("an empty line", "echo"),
-        ("two lines", "echo a; echo b"),
-        ("what does not match", "echo NOT_A_HOST"),
-        ("a space after it", "echo 'web '"),
-        ("an option", "echo -rf"),
-        ("a NUL", r"printf 'a\0'"),
-        ("no text", r"printf '\377'"),
-        ("an escape", r"printf '\033[2Jweb'"),
-        ("far too much", "yes web"),
-        ("a failure", "echo web; exit 1"),
-        ("a signal", "echo web; kill -KILL $$"),
+fn what_is_not_one_line_or_no_success_ends_the_call_before_it_began() {
+    for script in [
+        "",
+        "echo",
+        "echo a; echo b",
+        r"printf 'a\0'",
+        r"printf '\377'",
+        r"printf '\033[2Jweb'",
+        "yes web",
+        "echo web; exit 1",
+        "echo web; kill -KILL $$",
     ] {
-        let more = with(hidden(), &json!({ "timeout_seconds": 5 }));
-        let stage = Stage::new(pair(script, &more));
-        let mut gateway = stage.start();
-        let told = call(&mut gateway, 2, "go", json!({ "host": "web" }));
-        let expected = json!({ "state": "failed_before_dispatch", "reason": "no_target" });
-        assert!(
-            told["state"] == expected["state"] && told["reason"] == expected["reason"],
-            "{what}: {}",
-            brief(&told)
-        );
-        assert!(told.to_string().contains("`host`"), "{what}: {}", brief(&told));
-        assert!(!stage.has("ran"), "{what}: it ran");
-        assert_eq!(stage.read("asked"), "web\n", "{what}");
-        stage.wait_until_none_left(PATIENCE);
-        gateway.end();
+        assert_unresolved(script, "failed_before_dispatch", "no_target");
+    }
+}
+
+/// What it says is judged as if the agent had sent it.
+#[test]
+fn what_does_not_fit_the_argument_is_refused_as_from_the_agent() {
+    for script in ["echo NOT_A_HOST", "echo 'web '", "echo -rf", "seq -s - 100"] {
+        assert_unresolved(script, "rejected", "arguments");
     }
 }
 
@@ -101,18 +107,31 @@ fn a_resolver_is_judged_before_it_runs() {
 fn nothing_is_resolved_for_a_call_that_is_refused_anyway() {
     let mut helpers = pair("echo web", &hidden());
     helpers["denied"] = with(helpers["go"].clone(), &json!({ "decision": "deny" }));
-    helpers["asked"] = with(helpers["go"].clone(), &json!({ "decision": "ask" }));
     let stage = Stage::new(helpers);
     let mut gateway = stage.start();
     let told = call(&mut gateway, 2, "denied", json!({ "host": "web" }));
     assert_told(&told, &json!({ "state": "denied", "reason": "policy" }));
-    let told = call(&mut gateway, 3, "asked", json!({ "host": "web" }));
-    assert_told(&told, &json!({ "state": "denied", "reason": "no_approver" }));
-    let told = call(&mut gateway, 4, "go", json!({ "host": "web", "y": 1 }));
+    for (id, arguments) in [(3, json!({ "host": "web", "y": 1 })), (4, json!({ "host": 1 }))] {
+        let told = call(&mut gateway, id, "go", arguments);
+        assert_told(&told, &json!({ "state": "rejected", "reason": "arguments" }));
+    }
+    assert!(!stage.has("asked"), "a name was resolved: {}", stage.read("asked"));
+    let told = call(&mut gateway, 5, "go", json!({ "host": "web", "x": "-rf" }));
     assert_told(&told, &json!({ "state": "rejected", "reason": "arguments" }));
     assert!(!stage.has("ran"));
-    let told = call(&mut gateway, 5, "find", json!({ "name": "web" }));
-    assert_told(&told, &json!({ "state": "completed" }));
+    gateway.end();
+}
+
+/// A person is asked about what would run, so the name is resolved before.
+#[test]
+fn a_call_that_asks_is_resolved_and_does_not_run() {
+    let mut helpers = pair("echo web.example.net", &hidden());
+    helpers["go"] = with(helpers["go"].take(), &json!({ "decision": "ask" }));
+    let stage = Stage::new(helpers);
+    let mut gateway = stage.start();
+    let told = call(&mut gateway, 2, "go", json!({ "host": "web" }));
+    assert_told(&told, &json!({ "state": "denied", "reason": "no_approver" }));
+    assert_eq!((stage.read("asked").as_str(), stage.has("ran")), ("web\n", false));
     gateway.end();
 }
 
@@ -198,23 +217,25 @@ fn two_calls_resolve_at_once_beside_a_flood() {
     gateway.end();
 }
 
-/// A dry run starts neither, so what would have been resolved is not known.
+/// A dry run starts neither, so what would have run is not known, and is not written down as if it were.
 #[test]
-fn a_dry_run_writes_both_down_and_starts_neither() {
+fn a_dry_run_writes_down_the_resolving_call_and_starts_neither() {
     let stage = Stage::new(pair("echo web.example.net", &hidden()));
     let folder = Folder::new("record");
     let record = folder.path().join("actions.jsonl");
     let mut gateway = stage.launch().arg("--record").arg(&record).start();
     gateway.handshake();
     let told = call(&mut gateway, 2, "go", json!({ "host": "web" }));
-    assert_eq!(told["state"], "failed_before_dispatch", "{}", brief(&told));
+    assert_told(&told, &json!({ "state": "failed_before_dispatch", "reason": "dry_run" }));
     gateway.end();
     assert!(!stage.has("asked") && !stage.has("ran"), "a dry run ran something");
     let text = fs::read_to_string(&record).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let tools: Vec<&Value> = lines.iter().map(|line| &line["action"]["tool"]).collect();
-    assert_eq!(tools, [&json!("find"), &json!("go")], "{text}");
-    assert_eq!(lines[1]["call_id"], told["call_id"]);
-    assert_ne!(lines[0]["call_id"], told["call_id"]);
-    assert_eq!(told["reason"], "dry_run", "{}", brief(&told));
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let line: Value = serde_json::from_str(text.trim_end()).unwrap();
+    assert_eq!(line["action"]["tool"], "find");
+    let argv = line["action"]["argv"].as_array().unwrap();
+    assert_eq!((&argv[0], argv.last().unwrap()), (&json!("/bin/sh"), &json!("web")));
+    let own = line["call_id"].as_str().unwrap();
+    assert_ne!(told["call_id"], own);
+    assert!(told["message"].as_str().unwrap().contains(own), "{}", brief(&told));
 }

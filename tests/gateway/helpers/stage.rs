@@ -117,8 +117,7 @@ impl Stage {
         let home = self.home.path().to_str().unwrap().to_owned();
         let mut words = arguments.to_vec();
         words.extend([program.to_str().unwrap(), "mcp", "--home", &home]);
-        let mut gateway =
-            Launch::wrapped(wrapper, &words).env("KEYWARD_LOG", "debug").start();
+        let mut gateway = Launch::wrapped(wrapper, &words).env("KEYWARD_LOG", "debug").start();
         gateway.handshake();
         gateway
     }

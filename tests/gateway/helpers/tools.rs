@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::harness::{CANARY, Launch, list_tools};
-use super::stage::{
-    Stage, assert_told, brief, call, number, program, sh, sh_with, told_of, with,
-};
+use super::stage::{Stage, assert_told, brief, call, number, program, sh, sh_with, told_of, with};
 
 /// Prints each of its words between brackets, and leaves a mark that it ran.
 const SHOW: &str = r#"for word in "$@"; do printf '<%s>' "$word"; done; echo "$#" >>"$WORK/ran""#;
@@ -21,8 +19,22 @@ fn a_value_is_one_word_whatever_it_holds() {
     }));
     let mut gateway = stage.start();
     let values = [
-        "a b", "$(id)", "`id`", "'", "\"", "*", "{a}", "{{a}}", "\\", "a\nb", "\u{1}", "é→😀", "",
-        "; exit 1", "~", "$WORK",
+        "a b",
+        "$(id)",
+        "`id`",
+        "'",
+        "\"",
+        "*",
+        "{a}",
+        "{{a}}",
+        "\\",
+        "a\nb",
+        "\u{1}",
+        "é→😀",
+        "",
+        "; exit 1",
+        "~",
+        "$WORK",
     ];
     for (id, value) in values.into_iter().enumerate() {
         let told = call(&mut gateway, 10 + id as u64, "show", json!({ "a": value }));
@@ -179,7 +191,10 @@ fn a_helper_is_a_tool_with_a_closed_schema() {
     let all = tool("all").unwrap();
     assert_eq!(all["description"], "Shows every type.");
     let schema = &all["inputSchema"];
-    assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)));
+    assert_eq!(
+        (&schema["type"], &schema["additionalProperties"]),
+        (&json!("object"), &json!(false))
+    );
     assert_eq!(schema["required"], json!(["text"]));
     let properties = &schema["properties"];
     assert_eq!(properties.as_object().unwrap().len(), 7);
@@ -273,7 +288,9 @@ fn a_json_result_is_one_value_or_a_failure() {
     let told = call(&mut gateway, 3, "null", json!({}));
     assert_told(&told, &json!({ "outcome": "success" }));
     assert!(told.as_object().unwrap().contains_key("result"), "{}", brief(&told));
-    for (id, name) in ["two", "banner", "nothing", "twice", "half", "binary"].into_iter().enumerate() {
+    for (id, name) in
+        ["two", "banner", "nothing", "twice", "half", "binary"].into_iter().enumerate()
+    {
         let told = call(&mut gateway, 10 + id as u64, name, json!({}));
         let expected = json!({
             "state": "completed", "outcome": "local_failure", "exit_status": 0, "result": null,
@@ -296,7 +313,8 @@ fn a_text_result_is_what_was_printed_page_by_page() {
     let expected: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
     let first = call(&mut gateway, 2, "long", json!({}));
     assert_told(&first, &json!({ "body_end": "whole", "stdout_bytes_seen": expected.len() }));
-    let (mut seen, mut next) = (first["body"].as_str().unwrap().to_owned(), first["next_offset"].clone());
+    let (mut seen, mut next) =
+        (first["body"].as_str().unwrap().to_owned(), first["next_offset"].clone());
     assert!(seen.len() <= 16 * 1024);
     for id in 3.. {
         if next.is_null() {
@@ -323,23 +341,23 @@ fn a_text_result_is_what_was_printed_page_by_page() {
 /// C5: what has no stdin finds its end, and takes nothing from the protocol.
 #[test]
 fn stdin_is_what_the_entry_says_or_empty() {
-    let stdin = json!({ "stdin": "a {text} {{b}\n" });
+    let stdin = json!({ "stdin": "a {text} {{b}}\n" });
     let stage = Stage::new(json!({
         "none": program(&["/bin/cat"]),
         "given": with(
             sh_with("cat", &[], json!({ "text": { "type": "string" } })),
-            &with(stdin, &json!({})),
+            &stdin,
         ),
         "unread": with(
             sh_with("exit 0", &[], json!({ "text": { "type": "string" } })),
-            &json!({ "stdin": "{text}" }),
+            &json!({ "stdin": "{text}".repeat(30) }),
         ),
     }));
     let mut gateway = stage.start();
     let calls = [
         super::super::harness::call_tool(2, "none", json!({})),
         super::super::harness::call_tool(3, "given", json!({ "text": "$(id)\n-x" })),
-        super::super::harness::call_tool(4, "unread", json!({ "text": "x".repeat(30_000) })),
+        super::super::harness::call_tool(4, "unread", json!({ "text": "x".repeat(4000) })),
         list_tools(5),
     ];
     gateway.send(calls.map(|call| format!("{call}\n")).concat().as_bytes());
