@@ -6,7 +6,11 @@
 //! - `ends`: how a helper's life ends, in every way and for every shape of program.
 //! - `floods`: helpers that shout: what is told, kept and left.
 //! - `stderr`: budgets, which part is kept, escapes, redaction.
+//! - `confine`: where a helper cannot go, what it does not inherit, which programs are not started.
+//! - `debug`: the window in which more is kept.
 
+mod confine;
+mod debug;
 mod ends;
 mod floods;
 mod resolve;

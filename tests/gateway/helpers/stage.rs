@@ -122,6 +122,15 @@ impl Stage {
         gateway
     }
 
+    /// Of the same user, with the rights that any user has: root has some that no confinement takes.
+    pub fn start_without_capabilities(&self) -> Gateway {
+        if rustix::process::geteuid().is_root() {
+            self.start_behind("setpriv", &["--bounding-set=-all", "--inh-caps=-all"])
+        } else {
+            self.start()
+        }
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.work.path().join(name)
     }
