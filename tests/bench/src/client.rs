@@ -11,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use serde_json::Value;
 
 use crate::dialogue::{self, Tool};
 use crate::fault::{Dialogue, Fault};
@@ -181,6 +182,40 @@ impl<'a> Client<'a> {
         let answers = std::mem::take(&mut self.buffer).split_off(self.taken);
         self.taken = 0;
         Ok((answers, took))
+    }
+
+    /// Calls a helper and takes what is told of its end, which must be in this state.
+    pub(crate) fn helper(
+        &mut self,
+        name: &str,
+        arguments: &Value,
+        state: &str,
+    ) -> Result<(Value, Duration), Fault> {
+        let id = self.take_id();
+        let (answer, took) = self.exchange(&dialogue::helper_call(id, name, arguments))?;
+        Ok((self.told(id, &answer, state)?, took))
+    }
+
+    /// Begins a call of a helper that ends by itself or is withdrawn; gives its id.
+    pub(crate) fn begin_helper(&mut self, name: &str, arguments: &Value) -> Result<u64, Fault> {
+        let id = self.take_id();
+        let line = dialogue::helper_call(id, name, arguments);
+        self.remember(&line);
+        self.send(&line)?;
+        Ok(id)
+    }
+
+    /// What an answer tells of a helper's end.
+    pub(crate) fn told(&mut self, id: u64, answer: &[u8], state: &str) -> Result<Value, Fault> {
+        dialogue::told(id, answer, state).map_err(|what| self.fault(&what, answer))
+    }
+
+    /// Kills the program in mid-flight, and nothing else; whoever it left behind is not waited for.
+    pub(crate) fn kill(mut self) -> Result<Instant, Fault> {
+        let begun = Instant::now();
+        self.child.kill().map_err(Fault::setup("killing a process"))?;
+        self.reap().map_err(Fault::setup("waiting for a process"))?;
+        Ok(begun)
     }
 
     fn read_lines(&mut self, count: usize) -> Result<(), Fault> {

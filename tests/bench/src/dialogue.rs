@@ -106,6 +106,24 @@ pub(crate) fn check_allowed(id: u64, answer: &[u8], body: &str) -> Result<(), St
     if shown.contains(body) { Ok(()) } else { Err("the text content lacks the body".into()) }
 }
 
+/// A call of a helper; the arguments are an object.
+pub(crate) fn helper_call(id: u64, name: &str, arguments: &Value) -> Vec<u8> {
+    tools_call(id, name, arguments)
+}
+
+/// The withdrawal of a call, which nobody answers.
+pub(crate) fn cancelled(id: u64) -> Vec<u8> {
+    let method = "notifications/cancelled";
+    line(&json!({"jsonrpc": "2.0", "method": method, "params": {"requestId": id}}))
+}
+
+/// What an answer to [`helper_call`] tells of a call that ended in this state.
+pub(crate) fn told(id: u64, answer: &[u8], state: &str) -> Result<Value, String> {
+    let told = result(id, answer)?["structuredContent"].take();
+    expect(&told["state"], &json!(state), "state")?;
+    Ok(told)
+}
+
 fn issue_url(origin: &str, id: u64) -> String {
     format!("{origin}/repos/keyward/bench/issues/{id}")
 }

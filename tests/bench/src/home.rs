@@ -1,4 +1,4 @@
-//! A home for the run: ten HTTP targets, one of which is the service here.
+//! Homes for the run: ten HTTP targets, one of which is the service here, and, in one home, helpers.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::fault::Fault;
+use crate::helper;
 
 /// The credential's value, which the service looks for.
 pub(crate) const TOKEN: &str = "bench-token-0123456789abcdef";
 
 const TARGETS: usize = 10;
+/// What stands beside the home of the helpers, and beside the folder that it is in.
+const NEIGHBOURS: usize = 300;
 
 /// A folder of this run's own, removed at the end.
 pub(crate) struct Folder {
@@ -34,14 +37,24 @@ impl Folder {
 
     /// A home inside, with a configuration whose first target is at this origin.
     pub(crate) fn home(&self, origin: &str) -> Result<PathBuf, Fault> {
-        let home = self.file("home");
-        let token = home.join("tok");
-        let config = config(origin, &token).to_string();
-        make_folder(&home)
-            .and_then(|()| write_private(&token, TOKEN))
-            .and_then(|()| write_private(&home.join("config.json"), &config))
-            .map_err(Fault::setup(format!("making {}", home.display())))?;
-        Ok(home)
+        make_home(self.file("home"), origin, Map::new())
+    }
+
+    /// A home inside whose configuration has helpers too, below two folders with many entries.
+    pub(crate) fn helper_home(&self, origin: &str) -> Result<PathBuf, Fault> {
+        let (programs, outer) = (self.programs(), self.file("outer"));
+        let inner = outer.join("inner");
+        make_folder(&programs)
+            .and_then(|()| helper::write(&programs))
+            .and_then(|()| crowd(&outer))
+            .and_then(|()| crowd(&inner))
+            .map_err(Fault::setup(format!("making {}", inner.display())))?;
+        make_home(inner.join("home"), origin, helper::config(&programs))
+    }
+
+    /// Where the programs of the helpers are.
+    pub(crate) fn programs(&self) -> PathBuf {
+        self.file("programs")
     }
 }
 
@@ -51,7 +64,24 @@ impl Drop for Folder {
     }
 }
 
-fn config(origin: &str, token: &Path) -> Value {
+fn make_home(home: PathBuf, origin: &str, more: Map<String, Value>) -> Result<PathBuf, Fault> {
+    let token = home.join("tok");
+    let mut config = config(origin, &token);
+    config.extend(more);
+    make_folder(&home)
+        .and_then(|()| write_private(&token, TOKEN))
+        .and_then(|()| write_private(&home.join("config.json"), &Value::Object(config).to_string()))
+        .map_err(Fault::setup(format!("making {}", home.display())))?;
+    Ok(home)
+}
+
+/// A folder with many empty files.
+fn crowd(path: &Path) -> io::Result<()> {
+    make_folder(path)?;
+    (0..NEIGHBOURS).try_for_each(|number| write_private(&path.join(format!("n{number}")), ""))
+}
+
+fn config(origin: &str, token: &Path) -> Map<String, Value> {
     let rules = json!([{"decision": "allow", "methods": ["GET"], "path": "/repos/**"}]);
     let mut targets = Map::new();
     for number in 0..TARGETS {
@@ -67,11 +97,12 @@ fn config(origin: &str, token: &Path) -> Value {
         };
         targets.insert(format!("t{number}"), target);
     }
-    json!({
-        "version": 1,
-        "http": targets,
-        "credentials": {"tok": {"type": "bearer", "source": {"file": token}}},
-    })
+    let credentials = json!({"tok": {"type": "bearer", "source": {"file": token}}});
+    Map::from_iter([
+        ("version".into(), json!(1)),
+        ("http".into(), targets.into()),
+        ("credentials".into(), credentials),
+    ])
 }
 
 fn make_folder(path: &Path) -> io::Result<()> {

@@ -7,10 +7,12 @@ mod client;
 mod dialogue;
 mod fault;
 mod figures;
+mod helper;
 mod home;
 mod measure;
 mod memory;
 mod peers;
+mod processes;
 mod service;
 mod table;
 mod watch;
@@ -32,7 +34,8 @@ const USAGE: &str = "usage: keyward-bench [--json] [--only NAME].. KEYWARD
   KEYWARD      the program to measure
   --json       one JSON object a line on stdout; the table goes to stderr
   --only NAME  this measurement alone, may be repeated:
-               spawn, sequential, pipelined, request, frame, size
+               spawn, sequential, pipelined, request, frame, size,
+               drain, floods, cancel, start, orphans
 ";
 
 /// What the command line asks for.
@@ -103,7 +106,7 @@ fn field(wanted: &Wanted, folder: &Folder) -> Result<Field, Fault> {
     let peers = peers::find()?;
     let service = Service::start()?;
     let origin = service.origin();
-    let home = folder.home(&origin)?;
+    let (home, helper_home) = (folder.home(&origin)?, folder.helper_home(&origin)?);
     let peer = |name, path| Program {
         name,
         path,
@@ -111,14 +114,17 @@ fn field(wanted: &Wanted, folder: &Folder) -> Result<Field, Fault> {
         tool: Tool::Echo { origin: origin.clone() },
         stderr: folder.file(&format!("{name}.stderr")),
     };
+    let gateway = |home: PathBuf| Program {
+        name: "keyward",
+        path: keyward.clone(),
+        arguments: vec!["mcp".into(), "--home".into(), home.into()],
+        tool: Tool::HttpRequest { origin: origin.clone() },
+        stderr: folder.file("keyward.stderr"),
+    };
     Ok(Field {
-        keyward: Program {
-            name: "keyward",
-            path: keyward,
-            arguments: vec!["mcp".into(), "--home".into(), home.into()],
-            tool: Tool::HttpRequest { origin: origin.clone() },
-            stderr: folder.file("keyward.stderr"),
-        },
+        keyward: gateway(home),
+        helpers: gateway(helper_home),
+        programs: folder.programs(),
         rmcp: peer("rmcp", peers.rmcp),
         bare: peer("bare", peers.bare),
         pipeline: peer("pipeline", peers.pipeline),

@@ -30,12 +30,15 @@ pub(crate) enum Unit {
     Microseconds,
     PerSecond,
     Mebibytes,
+    GibibytesPerSecond,
+    Count,
 }
 
 /// What is to be reached.
 #[derive(Clone, Copy)]
 pub(crate) enum Bar {
     FigureAtMost(f64),
+    FigureAtLeast(f64),
     RatioAtMost(f64),
     RatioAtLeast(f64),
 }
@@ -47,14 +50,19 @@ impl Unit {
             Self::Microseconds => "us",
             Self::PerSecond => "/s",
             Self::Mebibytes => "MiB",
+            Self::GibibytesPerSecond => "GiB/s",
+            Self::Count => "",
         }
     }
 
     fn show(self, figure: f64) -> String {
         match self {
             Self::PerSecond => format!("{figure:.0}/s"),
+            Self::Count => format!("{figure:.0}"),
             Self::Microseconds => format!("{figure:.1} us"),
-            Self::Milliseconds | Self::Mebibytes => format!("{figure:.2} {}", self.name()),
+            Self::Milliseconds | Self::Mebibytes | Self::GibibytesPerSecond => {
+                format!("{figure:.2} {}", self.name())
+            }
         }
     }
 }
@@ -88,6 +96,7 @@ impl Row {
     fn missed_by(&self) -> Option<f64> {
         let over = match self.bar? {
             Bar::FigureAtMost(most) => self.figure - most,
+            Bar::FigureAtLeast(least) => least - self.figure,
             Bar::RatioAtMost(most) => self.ratio() - most,
             Bar::RatioAtLeast(least) => least - self.ratio(),
         };
@@ -99,6 +108,7 @@ impl Row {
         match self.bar {
             None => "-".into(),
             Some(Bar::FigureAtMost(most)) => format!("<= {}", self.unit.show(most)),
+            Some(Bar::FigureAtLeast(least)) => format!(">= {}", self.unit.show(least)),
             Some(Bar::RatioAtMost(most)) => format!("<= {most:.2}x"),
             Some(Bar::RatioAtLeast(least)) => format!(">= {least:.2}x"),
         }
@@ -108,7 +118,7 @@ impl Row {
         match (self.bar, self.missed_by()) {
             (None, _) => "-".into(),
             (Some(_), None) => "met".into(),
-            (Some(Bar::FigureAtMost(_)), Some(over)) => {
+            (Some(Bar::FigureAtMost(_) | Bar::FigureAtLeast(_)), Some(over)) => {
                 format!("missed by {}", self.unit.show(over))
             }
             (Some(Bar::RatioAtMost(_) | Bar::RatioAtLeast(_)), Some(over)) => {
@@ -194,6 +204,8 @@ mod tests {
             (row(4.0, Bar::RatioAtLeast(5.0)), "missed by 1.00x"),
             (row(5.0, Bar::RatioAtLeast(5.0)), "met"),
             (row(1.5, Bar::FigureAtMost(2.5)), "missed by 0.50 ms"),
+            (row(1.5, Bar::FigureAtLeast(3.25)), "missed by 0.25 ms"),
+            (row(1.5, Bar::FigureAtLeast(3.0)), "met"),
             (row(f64::NAN, Bar::RatioAtLeast(5.0)), "missed by NaNx"),
             (Row::new("x", Unit::Milliseconds, 3.0), "-"),
         ];

@@ -3,12 +3,19 @@
 //! Every comparison is interleaved: each round takes all programs, beginning with
 //! another one each time, so that a drift of the machine meets them alike.
 
+mod cancel;
+mod drain;
+mod floods;
 mod frame;
+mod orphans;
 mod pipelined;
 mod request;
 mod sequential;
 mod size;
 mod spawn;
+mod start;
+
+use std::path::PathBuf;
 
 use crate::client::Program;
 use crate::fault::Fault;
@@ -20,6 +27,10 @@ const MEBIBYTE: f64 = 1024.0 * 1024.0;
 /// All that takes part.
 pub(crate) struct Field {
     pub(crate) keyward: Program,
+    /// The same program with another home, in which there are helpers.
+    pub(crate) helpers: Program,
+    /// The folder of the helpers' programs.
+    pub(crate) programs: PathBuf,
     pub(crate) rmcp: Program,
     pub(crate) bare: Program,
     pub(crate) pipeline: Program,
@@ -30,18 +41,30 @@ pub(crate) struct Field {
 pub(crate) type Measurement = (&'static str, fn(&Field) -> Result<Vec<Row>, Fault>);
 
 /// In the order of the table.
-pub(crate) const ALL: [Measurement; 6] = [
+pub(crate) const ALL: [Measurement; 11] = [
     ("spawn", spawn::measure),
     ("sequential", sequential::measure),
     ("pipelined", pipelined::measure),
     ("request", request::measure),
     ("frame", frame::measure),
     ("size", size::measure),
+    ("drain", drain::measure),
+    ("floods", floods::measure),
+    ("cancel", cancel::measure),
+    ("start", start::measure),
+    ("orphans", orphans::measure),
 ];
 
 /// The numbers below `count`, beginning with another one in each round.
 fn rotated(count: usize, round: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |index| (index + round) % count)
+}
+
+/// The least and the most of what was measured.
+fn span(values: &[f64]) -> String {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    format!("{least:.2} to {most:.2}")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no process has 2^53 bytes")]

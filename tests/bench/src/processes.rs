@@ -1,0 +1,211 @@
+//! What the kernel says about running processes, and the marks by which ours are known.
+//!
+//! Invariant: nothing is killed but what carries a mark of this run.
+
+use std::fs;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::fault::Fault;
+
+/// Between two looks at all processes.
+const LOOK_EVERY: Duration = Duration::from_micros(500);
+/// How long the end of what carries a mark is worked at.
+const END_FOR: Duration = Duration::from_secs(30);
+/// What the kernel counts CPU time in.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// One process at one moment.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) is_dead: bool,
+    cpu_ticks: u64,
+    /// Tells it from a later one with the same number.
+    began: u64,
+}
+
+impl Process {
+    fn read(pid: i32) -> Option<Self> {
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // Its name stands in parentheses and may hold anything.
+        let (_, rest) = text.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+        Some(Self {
+            pid,
+            parent: fields.get(1)?.parse().ok()?,
+            is_dead: matches!(*fields.first()?, "Z" | "X"),
+            cpu_ticks: number(11)? + number(12)?,
+            began: number(19)?,
+        })
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn runs(&self) -> bool {
+        Self::read(self.pid).is_some_and(|now| now.began == self.began && !now.is_dead)
+    }
+}
+
+/// The CPU time of all threads of a process so far, in seconds.
+#[expect(clippy::cast_precision_loss, reason = "no process has run for 2^53 ticks")]
+pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, Fault> {
+    let process = Process::read(pid.cast_signed());
+    let gone = || Fault::Setup {
+        what: format!("reading /proc/{pid}/stat"),
+        cause: io::ErrorKind::NotFound.into(),
+    };
+    Ok(process.ok_or_else(gone)?.cpu_ticks as f64 / TICKS_PER_SECOND)
+}
+
+/// All that descends from a process, the dead that were not reaped included.
+pub(crate) fn below(root: u32) -> Vec<Process> {
+    let all: Vec<Process> = numbers().into_iter().filter_map(Process::read).collect();
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![root.cast_signed()];
+    while let Some(parent) = parents.pop() {
+        let children = all.iter().filter(|process| process.parent == parent);
+        for child in children {
+            parents.push(child.pid);
+            found.push(*child);
+        }
+    }
+    found
+}
+
+/// How many threads of the machine run or could run now.
+pub(crate) fn runnable() -> f64 {
+    let told = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let field = told.split(' ').nth(3).and_then(|field| field.split_once('/'));
+    field.and_then(|(running, _)| running.parse().ok()).unwrap_or(f64::NAN)
+}
+
+fn numbers() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// What a process was started with; nothing where it is dead.
+fn words(pid: i32) -> Vec<String> {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// An argument that nobody else has: whoever carries it was started for this mark.
+///
+/// It is a number below one, so that `sleep` takes it. Dropping it ends all that carry it.
+pub(crate) struct Mark {
+    text: String,
+}
+
+impl Mark {
+    pub(crate) fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Relaxed);
+        Self { text: format!("0.00{:07}{count:06}", std::process::id()) }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The processes that carry it now.
+    pub(crate) fn carriers(&self) -> Vec<i32> {
+        numbers().into_iter().filter(|pid| self.is_carried_by(*pid)).collect()
+    }
+
+    /// Whether one of them is this program, by its first word.
+    pub(crate) fn is_carried_by_a(&self, program: &str) -> bool {
+        self.carriers()
+            .into_iter()
+            .any(|pid| words(pid).first().is_some_and(|word| word == program))
+    }
+
+    fn is_carried_by(&self, pid: i32) -> bool {
+        words(pid).contains(&self.text)
+    }
+
+    /// Waits until so many carry it.
+    pub(crate) fn wait_for(&self, count: usize, limit: Duration) -> Result<(), Fault> {
+        let mut seen = 0;
+        let found = until(limit, || {
+            seen = self.carriers().len();
+            seen >= count
+        });
+        let few = || late(format!("{seen} of {count} processes of helpers are there"), limit);
+        found.map(drop).ok_or_else(few)
+    }
+
+    /// Kills whoever carries it, by a descriptor, which cannot be somebody else's meanwhile.
+    fn kill(&self) {
+        for pid in self.carriers() {
+            let opened = Pid::from_raw(pid).map(|raw| pidfd_open(raw, PidfdFlags::empty()));
+            if let Some(Ok(process)) = opened
+                && self.is_carried_by(pid)
+            {
+                // It fails only when the process is gone, which is what is wanted.
+                pidfd_send_signal(&process, Signal::KILL).unwrap_or(());
+            }
+        }
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        // One look may miss what is being forked.
+        for _ in 0..3 {
+            until(END_FOR, || {
+                self.kill();
+                self.carriers().is_empty()
+            });
+        }
+    }
+}
+
+/// Looks again and again; tells how long it took until it was so.
+pub(crate) fn until(limit: Duration, mut is_so: impl FnMut() -> bool) -> Option<Duration> {
+    let begun = Instant::now();
+    loop {
+        if is_so() {
+            return Some(begun.elapsed());
+        }
+        if begun.elapsed() > limit {
+            return None;
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Something that did not come in time.
+pub(crate) fn late(what: String, limit: Duration) -> Fault {
+    Fault::Setup { what: format!("{what} after {limit:?}"), cause: io::ErrorKind::TimedOut.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn what_carries_a_mark_is_found_below_us_and_ended_with_it() {
+        let mark = Mark::new();
+        let mut child = Command::new("sleep")
+            .args(["600", mark.as_str()])
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("sleep is there");
+        assert!(mark.wait_for(1, Duration::from_secs(5)).is_ok());
+        let pid = child.id().cast_signed();
+        assert_eq!(mark.carriers(), [pid]);
+        let found = below(std::process::id());
+        assert!(found.iter().any(|process| process.pid == pid && process.runs()));
+        drop(mark);
+        assert!(!child.wait().expect("it is ours").success());
+    }
+}
