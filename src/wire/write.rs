@@ -1,5 +1,7 @@
 //! JSON as it goes out: one line, with nothing in it that any reader takes for the end of a line.
 
+use super::json::Json;
+
 /// Builds one JSON object, member by member, in the order of the calls.
 #[derive(Clone, Debug)]
 pub struct Object(String);
@@ -35,10 +37,19 @@ impl Object {
         self.raw(name, if value { "true" } else { "false" })
     }
 
-    /// Adds a value that is JSON already.
+    /// Adds a value that is JSON of our own already, on one line.
     pub fn raw(mut self, name: &str, json: &str) -> Self {
+        debug_assert!(!json.contains(char::is_control), "{name} would break the line");
         self.name(name);
         self.0.push_str(json);
+        self
+    }
+
+    /// Adds a value of somebody else's: the same value on one line, with nothing in it that a reader takes for
+    /// the end of a line.
+    pub fn foreign(mut self, name: &str, json: Json<'_>) -> Self {
+        self.name(name);
+        write_compact(&mut self.0, json.as_text());
         self
     }
 
@@ -75,16 +86,35 @@ pub fn write_string(out: &mut String, text: &str) {
             out.push_str(&text[plain_from..at]);
             match escaped {
                 Escape::Letter(letter) => out.extend(['\\', letter]),
-                Escape::Code(code) => {
-                    out.push_str("\\u");
-                    out.extend((0..4).rev().map(|nibble| hex_digit(code >> (4 * nibble))));
-                }
+                Escape::Code(code) => write_code(out, code),
             }
             plain_from = at + character.len_utf8();
         }
     }
     out.push_str(&text[plain_from..]);
     out.push('"');
+}
+
+/// Appends JSON without the white space between its tokens, and with characters escaped as
+/// [`write_string`] escapes them.
+fn write_compact(out: &mut String, json: &str) {
+    let (mut in_string, mut after_backslash) = (false, false);
+    for character in json.chars() {
+        if !in_string {
+            if !matches!(character, ' ' | '\t' | '\n' | '\r') {
+                out.push(character);
+            }
+            in_string = character == '"';
+            continue;
+        }
+        match escape(character) {
+            Some(Escape::Code(code)) => write_code(out, code),
+            // Quotes and backslashes stand there escaped already.
+            Some(Escape::Letter(_)) | None => out.push(character),
+        }
+        in_string = after_backslash || character != '"';
+        after_backslash = !after_backslash && character == '\\';
+    }
 }
 
 /// How many bytes a character takes inside a JSON string that [`write_string`] writes.
@@ -114,6 +144,11 @@ fn escape(character: char) -> Option<Escape> {
     })
 }
 
+fn write_code(out: &mut String, code: u16) {
+    out.push_str("\\u");
+    out.extend((0..4).rev().map(|nibble| hex_digit(code >> (4 * nibble))));
+}
+
 fn hex_digit(value: u16) -> char {
     char::from(b"0123456789abcdef"[usize::from(value & 15)])
 }
@@ -131,6 +166,25 @@ mod tests {
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
         assert_eq!(json.len(), 2 + text.chars().map(written_bytes).sum::<usize>());
         assert!(!json.contains(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}', '\x1b']));
+    }
+
+    #[test]
+    fn json_of_others_stays_the_same_value_on_one_line() {
+        for text in [
+            "[\n{\"jsonrpc\":\"2.0\",\r\n\t\"id\" : 1}\n]\n",
+            r#" { "a\"b" : "c\\" , "d\\\"" : [ 1.50 , -0 , true , null , "" ] } "#,
+            "[\"a b\u{2028}\u{85}\u{7f}\",\"\\n\\u000a\"]",
+            " 12 ",
+            r#" " \\" "#,
+        ] {
+            let value = Json::check(text).unwrap().value;
+            let line = Object::new().foreign("r", value).end();
+            assert!(!line.contains(char::is_control) && !line.contains('\u{2028}'), "{line:?}");
+            let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+            assert_eq!(read(&line)["r"], read(text), "{line}");
+        }
+        let bare = Json::check("[ 1 , \"a  b\" ]").unwrap().value;
+        assert_eq!(Object::new().foreign("r", bare).end(), r#"{"r":[1,"a  b"]}"#);
     }
 
     #[test]

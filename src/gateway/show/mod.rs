@@ -12,6 +12,7 @@ use crate::limits::{self, Limits};
 use crate::mcp::answer::ToolResult;
 use crate::name::CallId;
 use crate::state::{Outcome, Reason, State};
+use crate::wire::json::Json;
 use crate::wire::write::{Object, written_bytes};
 
 /// How much one result may take.
@@ -179,10 +180,10 @@ impl Unpaged<'_> {
         let body_bytes = body.bytes().len();
         let page_text = page_text(self.head.call, page, body_bytes, is_kept);
         let object = self.object.clone();
-        let structured = if self.is_json && page.count == body_bytes {
-            object.raw("result", page.shown.trim()).end()
-        } else {
-            page_members(object, page, body_bytes, is_kept).end()
+        let whole = (self.is_json && page.count == body_bytes).then(|| Json::check(&page.shown));
+        let structured = match whole {
+            Some(Ok(checked)) => object.foreign("result", checked.value).end(),
+            Some(Err(_)) | None => page_members(object, page, body_bytes, is_kept).end(),
         };
         ToolResult {
             is_error: self.head.state != State::Completed,
