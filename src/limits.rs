@@ -185,7 +185,7 @@ pub const SHOWN_HEADER_BYTES: usize = 16 * 1024;
 /// Largest `ca_file` in bytes.
 pub const CA_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Longest text in bytes that a helper may resolve an argument into.
-pub const RESOLVED_BYTES: usize = 64 * 1024;
+pub const RESOLVED_BYTES: usize = 4 * 1024;
 /// Longest debug window.
 pub const DEBUG_FOR_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Bytes of a helper's stderr that are retained while a debug window is open, where the configuration says less.

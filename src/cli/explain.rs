@@ -32,9 +32,32 @@ pub(super) fn run(home: Option<PathBuf>, tool: &str, arguments: &str, as_json: b
         Ok(Explained { text, .. }) => print::raw(&text),
         Err(faults) => print::trouble(
             &format!("policy explain: {}", faults.join("\n  ")),
-            "keyward policy explain http_request '{\"method\":\"GET\",\"url\":\"https://api.example.com/x\"}'",
+            &format!("keyward policy explain {}", example(policy, tool)),
             Exit::Usage,
         ),
+    }
+}
+
+fn no_tool(policy: &Policy, tool: &str) -> String {
+    let known: Vec<String> = tools::catalog(policy)
+        .into_iter()
+        .map(|tool| tool.name.into_owned())
+        .filter(|name| name != tools::RESULT_READ)
+        .collect();
+    let there = if known.is_empty() { "none".into() } else { known.join(", ") };
+    format!("there is no tool {} that acts; there is {there}", tool.escape_debug())
+}
+
+/// A call as it may be written.
+fn example(policy: &Policy, tool: &str) -> String {
+    match policy.helper(tool) {
+        None => "http_request '{\"method\":\"GET\",\"url\":\"https://api.example.com/x\"}'".into(),
+        Some(helper) => {
+            let arguments = helper.parameters().iter().filter(|it| it.is_required());
+            let arguments: Vec<String> =
+                arguments.map(|it| format!("\"{}\":...", it.name())).collect();
+            format!("{tool} '{{{}}}'", arguments.join(","))
+        }
     }
 }
 
@@ -45,11 +68,9 @@ struct Explained {
 }
 
 fn explained(policy: &Policy, tool: &str, arguments: &str) -> Result<Explained, Vec<String>> {
-    let catalog = tools::catalog(policy);
-    let tool = catalog
-        .iter()
-        .find(|known| known.name == tool && known.name != tools::RESULT_READ)
-        .ok_or_else(|| vec![format!("there is no tool {} that acts", tool.escape_debug())])?;
+    let tool = tools::find(policy, tool)
+        .filter(|found| found.name != tools::RESULT_READ)
+        .ok_or_else(|| vec![no_tool(policy, tool)])?;
     let checked =
         Json::check(arguments).map_err(|fault| vec![fault.defect.message().to_owned()])?;
     if checked.value.kind() != Kind::Object || checked.lone_surrogate {

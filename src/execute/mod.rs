@@ -124,6 +124,31 @@ pub struct HelperResult {
     pub diagnostics: Diagnostics,
 }
 
+impl HelperResult {
+    /// Of a helper that was not started.
+    pub(crate) fn not_started() -> Self {
+        let diagnostics = Diagnostics {
+            stderr_bytes_seen: 0,
+            stderr_bytes_retained: 0,
+            stderr_kept: Kept::All,
+            stderr_truncated: false,
+            exit_status: None,
+            exit_signal: None,
+            debug_active: false,
+            stream_end: StreamEnd::NotStarted,
+        };
+        Self {
+            stdout: Vec::new(),
+            stdout_bytes_seen: 0,
+            stdout_end: StdoutEnd::Whole,
+            is_json: false,
+            stderr: None,
+            redactions: 0,
+            diagnostics,
+        }
+    }
+}
+
 /// What was observed of a child beside its result: never a cause of how its call ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostics {

@@ -13,6 +13,8 @@ use crate::wire::json::{Json, Kind};
 pub struct Resolved {
     /// The argument's name.
     pub argument: String,
+    /// The helper's name.
+    pub resolver: String,
     /// What it became.
     pub value: String,
     /// The call of the helper that said so.
@@ -22,8 +24,8 @@ pub struct Resolved {
 /// Why a helper yielded no value: the end of a sentence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unresolved {
-    /// It was written down instead of run.
-    DryRun,
+    /// It was not run.
+    NotRun(Reason),
     /// It did not end well.
     Failed,
     /// It printed nothing.
@@ -38,7 +40,8 @@ impl Unresolved {
     /// What the helper did.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::DryRun => "was written down and not run, as in any dry run",
+            Self::NotRun(Reason::DryRun) => "was written down and not run, as in any dry run",
+            Self::NotRun(_) => "was not run",
             Self::Failed => "did not end well",
             Self::Nothing => "yielded nothing",
             Self::TooLong => "yielded more than a name can stand for",
@@ -49,7 +52,7 @@ impl Unresolved {
     /// The code of the call that waited for it.
     pub fn reason(self) -> Reason {
         match self {
-            Self::DryRun => Reason::DryRun,
+            Self::NotRun(reason) => reason,
             Self::Failed | Self::Nothing | Self::TooLong | Self::NoText => Reason::NoTarget,
         }
     }
@@ -60,8 +63,8 @@ impl Unresolved {
 /// # Errors
 /// [`Unresolved`].
 pub fn value(seen: Observation) -> Result<String, Unresolved> {
-    if seen.end == End::NotDispatched(Reason::DryRun) {
-        return Err(Unresolved::DryRun);
+    if let End::NotDispatched(reason) = seen.end {
+        return Err(Unresolved::NotRun(reason));
     }
     let Observation {
         end: End::Completed(Outcome::Success),

@@ -34,6 +34,12 @@ pub fn catalog(policy: &Policy) -> Vec<Tool> {
     tools
 }
 
+/// A tool by its name, with those helpers that only resolve for others.
+pub fn find(policy: &Policy, name: &str) -> Option<Tool> {
+    let listed = catalog(policy).into_iter().find(|tool| tool.name == name);
+    listed.or_else(|| policy.helper(name).map(|entry| helper(policy, entry)))
+}
+
 /// The action that a call of an acting tool asks for.
 ///
 /// # Errors

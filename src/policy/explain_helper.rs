@@ -16,6 +16,7 @@ use super::rule::Decision;
 use crate::action::argument::Shape;
 use crate::action::helper::HelperAction;
 use crate::action::quote::Quote;
+use crate::state::Reason;
 
 /// What the policy says of a helper's call, and why.
 #[derive(Debug, Serialize)]
@@ -28,7 +29,7 @@ pub struct HelperExplanation {
     message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     runs: Option<Runs>,
-    /// Arguments that another helper resolves first: here they stand as they were given.
+    /// Arguments that another helper resolves first: its result must fit, and stands for them in the words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     resolved_by: Vec<ResolvedBy>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,7 +63,7 @@ struct Width {
 /// Explains what the policy says of a helper's call. Acts on nothing, and resolves nothing.
 pub fn explain(policy: &Policy, action: &HelperAction) -> HelperExplanation {
     let entry = policy.helper(&action.tool);
-    let words = entry.map(|helper| helper.words(action));
+    let words = entry.map(|helper| helper.outline(action));
     let refused = match (decide_helper::entry(policy, action), &words) {
         (Err(Denied { reason, message }), _) => Some((reason, message)),
         (Ok(_), Some(Err(refused))) => Some((refused.reason, refused.message.clone())),
@@ -75,7 +76,10 @@ pub fn explain(policy: &Policy, action: &HelperAction) -> HelperExplanation {
     let runs = entry.zip(words.and_then(Result::ok)).map(|(helper, words)| Runs::of(helper, words));
     HelperExplanation {
         tool: action.tool.clone(),
-        verdict: verdict.as_str(),
+        verdict: match &refused {
+            Some((Reason::Arguments, _)) => "rejected",
+            Some(_) | None => verdict.as_str(),
+        },
         reason: refused.as_ref().map(|(reason, _)| reason.as_str()),
         message: refused.map(|(_, message)| message),
         runs,
@@ -124,7 +128,9 @@ impl Width {
 
 fn is_wide(shape: &Shape) -> bool {
     match shape {
-        Shape::Text(text) => text.pattern.is_none(),
+        Shape::Text(text) => {
+            text.pattern.as_ref().is_none_or(|pattern| pattern.matches("any text: $(x) \u{e9}"))
+        }
         Shape::Array(items) => is_wide(&items.shape),
         Shape::Integer { .. } | Shape::Number { .. } | Shape::Boolean | Shape::OneOf(_) => false,
     }
@@ -141,7 +147,10 @@ impl fmt::Display for HelperExplanation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(out, "helper {}", self.tool)?;
         for ResolvedBy { argument, helper } in &self.resolved_by {
-            writeln!(out, "  {argument} is resolved first, by the helper {helper}")?;
+            writeln!(
+                out,
+                "  {argument} is resolved first, by the helper {helper}; what that prints must fit, too"
+            )?;
         }
         if let Some(runs) = &self.runs {
             write!(out, "{runs}")?;
@@ -231,7 +240,7 @@ width: tight: every argument is bounded by a pattern, a range or a list
     #[test]
     fn refusals_say_why() {
         for (tool, path, expected) in [
-            ("report", "--help", "verdict: deny: `path` must"),
+            ("report", "--help", "verdict: rejected: `path` must"),
             ("never", "x", "verdict: deny: The operator denies this tool."),
             ("gone", "x", "verdict: deny: The operator no longer offers this tool."),
         ] {
@@ -239,7 +248,7 @@ width: tight: every argument is bounded by a pattern, a range or a list
             assert!(text.contains(expected), "{text}");
         }
         let json = explained("report", "--help").to_json();
-        assert_eq!((&json["verdict"], &json["reason"]), (&"deny".into(), &"arguments".into()));
+        assert_eq!((&json["verdict"], &json["reason"]), (&"rejected".into(), &"arguments".into()));
         assert!(json.get("runs").is_none());
         assert_eq!(explained("report", "/a").to_json()["runs"]["argv"][2], "/a");
     }

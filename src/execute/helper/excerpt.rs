@@ -73,7 +73,7 @@ fn shown(bytes: &[u8]) -> String {
 pub(super) fn log(call: CallId, stderr: &Stderr, max_bytes: usize) {
     let Some(text) = excerpt(stderr, max_bytes) else { return };
     // Each line is labelled there by itself.
-    let lines = text.lines().skip(1).filter(|line| !line.is_empty());
+    let lines = text.lines().skip(1).flat_map(pieces);
     let labelled = lines.map(|line| format!("{call} stderr: {line}"));
     let send = |block: &str| log::warn!(target: limits::CAPTURED, "{block}");
     let last = labelled.fold(String::new(), |mut block, line| {
@@ -89,6 +89,19 @@ pub(super) fn log(call: CallId, stderr: &Stderr, max_bytes: usize) {
     if !last.is_empty() {
         send(&last);
     }
+}
+
+/// A line in pieces that the log does not cut.
+fn pieces(mut line: &str) -> Vec<&str> {
+    const LABEL_BYTES: usize = 128;
+    let mut pieces = Vec::new();
+    while !line.is_empty() {
+        let (piece, rest) =
+            line.split_at(line.floor_char_boundary(limits::LOG_LINE_BYTES - LABEL_BYTES));
+        pieces.push(piece);
+        line = rest;
+    }
+    pieces
 }
 
 #[cfg(test)]

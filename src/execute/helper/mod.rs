@@ -79,8 +79,10 @@ impl Helpers {
             literal.map(|(name, value)| (name.clone(), Secret::new(value.clone().into_bytes())));
         let secret = credentials.into_iter().map(|(name, fetched)| (name, fetched.into_value()));
         let confinement = match &self.home {
-            Some(home) if !helper.unconfined() => Confinement::Outside(home.clone()),
-            Some(_) | None => Confinement::None,
+            _ if helper.unconfined() => Confinement::None,
+            Some(home) => Confinement::Outside(home.clone()),
+            // There is no configuration without a home, so nothing to run; if there were, not unconfined.
+            None => Confinement::Outside(PathBuf::from("/")),
         };
         Program {
             path: helper.program().to_owned(),
@@ -147,9 +149,11 @@ fn observe(job: &Job, helper: &Helper, seen: child::Seen, debug_active: bool) ->
         debug_active,
         stream_end,
     };
-    let is_json = helper.result() == ResultKind::Json;
-    let json = is_json.then(|| is_one_value(&stdout));
-    let (end, message) = ended(life, json);
+    let printed = match helper.result() {
+        ResultKind::Text => Printed::Text,
+        ResultKind::Json => Printed::of(&stdout),
+    };
+    let (end, message) = ended(life, printed);
     let excerpt_bytes = job.bounds.helper.stderr_agent_excerpt_bytes;
     let excerpt = excerpt::excerpt(&stderr, excerpt_bytes);
     excerpt::log(job.call, &stderr, if debug_active { usize::MAX } else { excerpt_bytes });
@@ -157,7 +161,7 @@ fn observe(job: &Job, helper: &Helper, seen: child::Seen, debug_active: bool) ->
         stdout: stdout.bytes,
         stdout_bytes_seen: stdout.seen_bytes,
         stdout_end: stdout.end,
-        is_json: json == Some(true),
+        is_json: printed == Printed::Value,
         stderr: excerpt,
         redactions: stdout.redactions + stderr.redactions,
         diagnostics,
@@ -165,16 +169,34 @@ fn observe(job: &Job, helper: &Helper, seen: child::Seen, debug_active: bool) ->
     Observation { end, message, seen: Some(Seen::Helper(Box::new(result))) }
 }
 
-fn is_one_value(stdout: &child::Stdout) -> bool {
-    let text = std::str::from_utf8(&stdout.bytes);
-    stdout.end == child::StdoutEnd::Whole
-        && text.is_ok_and(|text| {
-            Json::check(text.trim_end()).is_ok_and(|checked| !checked.lone_surrogate)
-        })
+/// What stdout is, where that matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Printed {
+    /// Whatever it is.
+    Text,
+    /// The one JSON value that it should be.
+    Value,
+    /// Something else.
+    NoValue,
+    /// Not known: it was cut, or its end was not seen, and neither changes how the call ended.
+    CutOff,
 }
 
-/// How it ended, from what was seen of its life alone. `json`: whether it printed the one value that it should.
-fn ended(life: Life, json: Option<bool>) -> (End, Option<String>) {
+impl Printed {
+    fn of(stdout: &child::Stdout) -> Self {
+        if stdout.end != child::StdoutEnd::Whole {
+            return Self::CutOff;
+        }
+        let checked = std::str::from_utf8(&stdout.bytes).ok().map(Json::check);
+        match checked {
+            Some(Ok(checked)) if !checked.lone_surrogate => Self::Value,
+            Some(_) | None => Self::NoValue,
+        }
+    }
+}
+
+/// How it ended, from what was seen of its life, and from whether it printed the one value that it should.
+fn ended(life: Life, printed: Printed) -> (End, Option<String>) {
     let (exit, stopped) = match life {
         Life::NotStarted(StartFault::Cut) => return (End::CancelledBefore, None),
         Life::NotStarted(fault) => {
@@ -190,7 +212,7 @@ fn ended(life: Life, json: Option<bool>) -> (End, Option<String>) {
         }
         (Some(Stop::Overflow), _) => (End::Unknown(None), Some(words::OVERFLOW.into())),
         (None, None) => (End::Unknown(None), Some(words::LOST.into())),
-        (None, Some(Exit::Status(0))) if json == Some(false) => {
+        (None, Some(Exit::Status(0))) if printed == Printed::NoValue => {
             (End::Completed(Outcome::LocalFailure), Some(words::NOT_JSON.into()))
         }
         (None, Some(Exit::Status(0))) => (End::Completed(Outcome::Success), None),
@@ -202,7 +224,10 @@ fn ended(life: Life, json: Option<bool>) -> (End, Option<String>) {
 
 fn not_started(cut: &Cut, reason: Reason, message: String) -> Observation {
     match cut.begin().and_then(|()| cut.end()) {
-        Ok(()) => Observation::new(End::NotDispatched(reason), Some(message)),
+        Ok(()) => {
+            let seen = Some(Seen::Helper(Box::new(HelperResult::not_started())));
+            Observation { end: End::NotDispatched(reason), message: Some(message), seen }
+        }
         // Nothing was begun, whatever was found out.
         Err(WasCut) => Observation::new(End::CancelledBefore, None),
     }

@@ -120,9 +120,7 @@ impl Dispatch {
             Verdict::Denied(denied) => Err(denied.into()),
             Verdict::Ask(_) => Err(Refusal::no_approver()),
             Verdict::Allowed(authorized) => {
-                let room = Room::new(policy.limits(), authorized.permitted().max_bytes());
-                let purpose = Purpose::Answer { revision: asking.revision, room, resolved };
-                self.dispatch(asking, asking.call, authorized, (purpose, None), policy)
+                self.dispatch(asking, asking.call, authorized, For::Answer(resolved), policy)
             }
         }
     }
@@ -133,7 +131,7 @@ impl Dispatch {
         asking: &Asking,
         call: CallId,
         authorized: Authorized,
-        (purpose, waiting): (Purpose, Option<Box<Waiting>>),
+        wanted_for: For,
         policy: &Policy,
     ) -> Result<(), Refusal> {
         let busy = || Refusal::failed(Reason::Busy, "Too many calls run already; try again later.");
@@ -141,6 +139,13 @@ impl Dispatch {
         if self.calls.len() >= limits.calls_in_flight() {
             return Err(busy());
         }
+        let room = Room::new(limits, authorized.permitted().max_bytes());
+        let (purpose, waiting) = match wanted_for {
+            For::Answer(resolved) => {
+                (Purpose::Answer { revision: asking.revision, room, resolved }, None)
+            }
+            For::Call(waiting) => (Purpose::Resolve, Some(waiting)),
+        };
         let may_take = authorized.permitted().timeout().unwrap_or(limits.timeout());
         let cut = Cut::new().map_err(|_| busy())?;
         let deadline = Deadline::after(may_take);
@@ -179,6 +184,14 @@ impl Dispatch {
             }
         }
     }
+}
+
+/// What the result of an action is wanted for.
+pub(super) enum For {
+    /// The agent's call itself, with what was resolved for it.
+    Answer(Vec<Resolved>),
+    /// A call that waits for it.
+    Call(Box<Waiting>),
 }
 
 /// Why a call ends without a worker.

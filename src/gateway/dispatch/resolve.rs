@@ -1,19 +1,20 @@
 //! A call whose arguments another helper resolves: each resolving run is an action of its own, and what
 //! it yields is judged like any input.
 
-use super::call::{Asking, Refusal};
+use super::call::{Asking, For, Refusal};
 use super::{Dispatch, Phase};
 use crate::action::Action;
 use crate::action::argument::{Argument, Value};
 use crate::action::helper::HelperAction;
 use crate::authorize::{Verdict, judge};
+use crate::gateway::Ending;
 use crate::gateway::inflight::Running;
 use crate::gateway::resolve::{Resolved, Unresolved};
-use crate::gateway::workers::Purpose;
 use crate::name::CallId;
 use crate::policy::Policy;
 use crate::policy::decide_helper;
 use crate::policy::helper::Helper;
+use crate::policy::rule::Decision;
 use crate::state::Reason;
 
 /// A call that waits for one of its arguments.
@@ -23,6 +24,8 @@ pub struct Waiting {
     action: HelperAction,
     /// The argument that is being resolved.
     argument: String,
+    /// By which helper.
+    resolver: String,
     /// Those that were.
     resolved: Vec<Resolved>,
 }
@@ -44,16 +47,27 @@ impl Dispatch {
         policy: &Policy,
     ) -> Result<(), Refusal> {
         let helper = decide_helper::entry(policy, &action)?;
-        match unknown(helper, &action, &resolved) {
-            None => self.judge(asking, Action::Helper(action), resolved, policy),
-            Some(unknown) => {
-                let Unknown { argument, name, resolver } = unknown;
-                let resolving = resolving(policy, &resolver, name)?;
-                let asking = asking.clone();
-                let waiting = Box::new(Waiting { asking, action, argument, resolved });
-                self.begin_resolving(resolving, waiting, policy)
-            }
+        let stands = |known: &Resolved| {
+            let mut pairs = helper.resolves();
+            pairs.any(|pair| pair == (known.argument.as_str(), known.resolver.as_str()))
+        };
+        if !resolved.iter().all(stands) {
+            let message =
+                "The operator changed this tool while an argument was resolved; call it again.";
+            return Err(Refusal::failed(Reason::ConfigFaulty, message));
         }
+        let Some(Unknown { argument, name, resolver }) = unknown(helper, &action, &resolved) else {
+            return self.judge(asking, Action::Helper(action), resolved, policy);
+        };
+        helper.outline(&action)?;
+        if helper.decision() == Decision::Ask {
+            return Err(Refusal::no_approver());
+        }
+        let resolving = resolving(policy, &resolver, name)?;
+        let asking = asking.clone();
+        let waiting = Waiting { asking, action, argument: argument.clone(), resolver, resolved };
+        let begun = self.begin_resolving(resolving, Box::new(waiting), policy);
+        begun.map_err(|refusal| refusal.after(&format!("`{argument}` cannot be resolved")))
     }
 
     fn begin_resolving(
@@ -69,8 +83,7 @@ impl Dispatch {
                 let call = self.names.next();
                 log::debug!("{call}: resolves for {}", waiting.asking.call);
                 let asking = waiting.asking.clone();
-                let purpose = (Purpose::Resolve, Some(waiting));
-                self.dispatch(&asking, call, authorized, purpose, policy)
+                self.dispatch(&asking, call, authorized, For::Call(waiting), policy)
             }
         }
     }
@@ -83,8 +96,13 @@ impl Dispatch {
         yielded: Result<String, Unresolved>,
     ) {
         let Some(waiting) = running.waiting else { return };
-        let Waiting { asking, action, argument, mut resolved } = *waiting;
-        let refusal = if running.withdrawn || !matches!(self.phase, Phase::Open) {
+        let Waiting { asking, action, argument, resolver, mut resolved } = *waiting;
+        // What was begun before the end of input is finished within the grace period, all of it.
+        let goes_on = match self.phase {
+            Phase::Open => true,
+            Phase::Ending { ending, cut, .. } => ending == Ending::Normal && !cut,
+        };
+        let refusal = if running.withdrawn || !goes_on {
             Err(Refusal::cancelled())
         } else {
             match yielded {
@@ -97,7 +115,7 @@ impl Dispatch {
                 }
                 Ok(value) => {
                     let action = action.with_resolved(&argument, value.clone());
-                    resolved.push(Resolved { argument: argument.clone(), value, call });
+                    resolved.push(Resolved { argument: argument.clone(), resolver, value, call });
                     let acted = self.act(&asking, Action::Helper(action), resolved);
                     acted.map_err(|refusal| {
                         refusal.after(&format!("`{argument}` was resolved ({call})"))
@@ -137,7 +155,7 @@ fn resolving(policy: &Policy, resolver: &str, name: String) -> Result<HelperActi
     let gone =
         || Refusal::failed(Reason::NoTarget, "The operator no longer offers what resolves it.");
     let helper = policy.helper(resolver).ok_or_else(gone)?;
-    let parameter = helper.parameters().first().ok_or_else(gone)?;
+    let parameter = helper.only_required().ok_or_else(gone)?;
     let argument = Argument { name: parameter.name().to_owned(), value: Value::Text(name) };
     Ok(HelperAction { tool: resolver.to_owned(), arguments: vec![argument] })
 }

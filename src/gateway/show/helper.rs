@@ -5,6 +5,7 @@ use crate::execute::{Diagnostics, HelperResult, StdoutEnd};
 use crate::gateway::page::Body;
 use crate::gateway::resolve::Resolved;
 use crate::mcp::answer::ToolResult;
+use crate::state::StreamEnd;
 use crate::wire::write::Object;
 
 /// The result, and the body where it was not shown whole.
@@ -23,21 +24,32 @@ pub(super) fn result(
         redactions,
         diagnostics,
     } = result;
-    let object = observed(with_resolved(head.object(), resolved), &diagnostics)
+    let observed = observed(with_resolved(head.object(), resolved), &diagnostics);
+    if diagnostics.stream_end == StreamEnd::NotStarted {
+        let text = head.text();
+        return (ToolResult { is_error: true, text, structured: observed.end() }, None);
+    }
+    let object = observed
         .text("body_end", stdout_end.as_str())
         .number("stdout_bytes_seen", stdout_bytes_seen)
         .number("redactions", redactions)
         .text_if("stderr", stderr.as_deref());
     let mut before = head.text() + "\n";
-    for Resolved { argument, value, call } in resolved {
+    for Resolved { argument, resolver: _, value, call } in resolved {
         before += &format!("{argument} resolved to {value} ({call})\n");
     }
     before += &ending(&diagnostics);
     let mut after = String::new();
-    if stdout_end != StdoutEnd::Whole {
-        after +=
-            &format!("\n[stdout {}: {}]", stdout_end.as_str(), kept(&stdout, stdout_bytes_seen));
-    }
+    after += &match stdout_end {
+        StdoutEnd::Whole => String::new(),
+        StdoutEnd::CutAtCap => format!(
+            "\n[stdout truncated: kept first {} of {stdout_bytes_seen} bytes]",
+            stdout.len()
+        ),
+        StdoutEnd::Broken => {
+            format!("\n[stdout was still open: {stdout_bytes_seen} bytes had come by then]")
+        }
+    };
     if let Some(stderr) = stderr {
         after += "\n";
         after += &stderr;
@@ -49,15 +61,11 @@ pub(super) fn result(
     Unpaged { head, object, before, after, is_json }.with_body(body, room)
 }
 
-fn kept(stdout: &[u8], seen: u64) -> String {
-    format!("kept first {} of {seen} bytes", stdout.len())
-}
-
 fn with_resolved(object: Object, resolved: &[Resolved]) -> Object {
     if resolved.is_empty() {
         return object;
     }
-    let each = resolved.iter().map(|Resolved { argument, value, call }| {
+    let each = resolved.iter().map(|Resolved { argument, resolver: _, value, call }| {
         let object = Object::new().text("argument", argument).text("value", value);
         object.text("call_id", &call.to_string()).end()
     });

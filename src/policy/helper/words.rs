@@ -43,6 +43,15 @@ enum Bound<'a> {
     Own(&'a str),
     /// A value of many words.
     Many(Vec<&'a str>),
+    /// What another helper has still to resolve.
+    Later(String),
+}
+
+/// Whether arguments that another helper resolves are resolved.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Unresolved,
+    Resolved,
 }
 
 impl Helper {
@@ -53,7 +62,19 @@ impl Helper {
     /// # Errors
     /// [`Refused`], with the name of the argument that is at fault.
     pub fn words(&self, action: &HelperAction) -> Result<Words, Refused> {
-        let bound = self.bind(action)?;
+        self.words_of(self.bind(action, Stage::Resolved)?)
+    }
+
+    /// The same before anything is resolved: for an argument that another helper resolves stands what will
+    /// be there, `<host by find_host>`, and all others are checked.
+    ///
+    /// # Errors
+    /// [`Refused`]: the call would be refused whatever is resolved.
+    pub fn outline(&self, action: &HelperAction) -> Result<Words, Refused> {
+        self.words_of(self.bind(action, Stage::Unresolved)?)
+    }
+
+    fn words_of(&self, bound: Vec<Bound<'_>>) -> Result<Words, Refused> {
         let mut argv = vec![self.program.to_string_lossy().into_owned()];
         for template in &self.argv {
             self.push_words(template, &bound, &mut argv)?;
@@ -70,7 +91,11 @@ impl Helper {
     }
 
     /// What stands for each parameter, in their order.
-    fn bind<'a>(&'a self, action: &'a HelperAction) -> Result<Vec<Bound<'a>>, Refused> {
+    fn bind<'a>(
+        &'a self,
+        action: &'a HelperAction,
+        stage: Stage,
+    ) -> Result<Vec<Bound<'a>>, Refused> {
         let HelperAction { tool, arguments } = action;
         if tool != self.name.as_str() {
             return Err(refused("The call is of another tool.".into()));
@@ -87,7 +112,14 @@ impl Helper {
         }
         let bind = |parameter: &'a Parameter| {
             let given = arguments.iter().find(|argument| argument.name == parameter.name);
-            parameter.bind(given.map(|argument| &argument.value))
+            match (stage, parameter.resolver(), given) {
+                (Stage::Unresolved, Some(resolver), Some(_)) => {
+                    Ok(Bound::Later(format!("<{} by {resolver}>", parameter.name)))
+                }
+                (Stage::Unresolved | Stage::Resolved, _, _) => {
+                    parameter.bind(given.map(|argument| &argument.value))
+                }
+            }
         };
         self.parameters.iter().map(bind).collect()
     }
@@ -102,6 +134,7 @@ impl Helper {
         match whole {
             Some((Bound::Absent, _)) => {}
             Some((Bound::Own(word), _)) => argv.push((*word).into()),
+            Some((Bound::Later(word), _)) => argv.push(word.clone()),
             Some((Bound::One(word), place)) => argv.push(self.value_word(word, place)?),
             Some((Bound::Many(words), place)) => {
                 for word in words {
@@ -188,6 +221,7 @@ impl Bound<'_> {
     fn inside(&self) -> &str {
         match self {
             Self::One(text) | Self::Own(text) => text,
+            Self::Later(text) => text,
             Self::Absent | Self::Many(_) => "",
         }
     }
@@ -196,7 +230,7 @@ impl Bound<'_> {
         match self {
             Self::One(text) => text.len(),
             Self::Many(texts) => texts.iter().map(|text| text.len() + 1).sum(),
-            Self::Own(_) | Self::Absent => 0,
+            Self::Own(_) | Self::Later(_) | Self::Absent => 0,
         }
     }
 }
