@@ -143,8 +143,6 @@ pub const LOG_LINES: usize = 256;
 pub const LOG_BLOCK_BYTES: usize = 16 * 1024;
 /// Blocks of them that wait at most: the rest of the room is for our own lines.
 pub const LOG_BLOCKS: usize = 64;
-/// What marks a block.
-pub const CAPTURED: &str = "keyward::captured";
 /// Longest line on stderr, in bytes.
 pub const LOG_LINE_BYTES: usize = 1024;
 /// Most workers that a configuration may allow; the capacity of their channels.

@@ -20,6 +20,7 @@ use crate::state::{Kept, Outcome, Reason, State, StreamEnd};
 use cut::Cut;
 
 pub use crate::child::StdoutEnd;
+pub use helper::CAPTURED;
 
 /// One action to run, once.
 #[must_use]

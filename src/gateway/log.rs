@@ -12,6 +12,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use log::{LevelFilter, Log, Metadata, Record};
 
 use crate::clock::Deadline;
+use crate::execute::CAPTURED;
 use crate::limits;
 
 /// The log.
@@ -93,7 +94,7 @@ impl Log for Queue {
         let level = record.level().as_str().to_ascii_lowercase();
         let line = |text: &str| one_line(&format!("keyward: {level}: {text}"));
         let text = record.args().to_string();
-        let (lines, room) = if record.target() == limits::CAPTURED {
+        let (lines, room) = if record.target() == CAPTURED {
             (text.lines().map(line).collect(), limits::LOG_BLOCKS)
         } else {
             (line(&text), limits::LOG_LINES)

@@ -10,6 +10,9 @@ use crate::limits;
 use crate::name::CallId;
 use crate::state::Kept;
 
+/// What marks such lines in the log: nothing else is logged here.
+pub const CAPTURED: &str = module_path!();
+
 /// The end of what was kept, in at most `max_bytes`; `None` where nothing was printed or nothing may be shown.
 pub(super) fn excerpt(stderr: &Stderr, max_bytes: usize) -> Option<String> {
     if stderr.seen_bytes == 0 {
@@ -75,7 +78,7 @@ pub(super) fn log(call: CallId, stderr: &Stderr, max_bytes: usize) {
     // Each line is labelled there by itself.
     let lines = text.lines().skip(1).flat_map(pieces);
     let labelled = lines.map(|line| format!("{call} stderr: {line}"));
-    let send = |block: &str| log::warn!(target: limits::CAPTURED, "{block}");
+    let send = |block: &str| log::warn!(target: CAPTURED, "{block}");
     let last = labelled.fold(String::new(), |mut block, line| {
         if block.len() + line.len() >= limits::LOG_BLOCK_BYTES {
             send(&block);

@@ -6,6 +6,8 @@
 mod excerpt;
 mod words;
 
+pub use excerpt::CAPTURED;
+
 use std::path::PathBuf;
 
 use super::cut::{Cut, WasCut};
