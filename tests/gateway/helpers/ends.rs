@@ -1,4 +1,4 @@
-//! How a helper's life ends, in every way and for every kind of program that makes it hard. C2, C3, C7, W25.
+//! How a helper's life ends, in every way and for every kind of program that makes it hard. C3, C7, W25.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use super::super::harness::{
     Ended, Gateway, INITIALIZE, INITIALIZED, PATIENCE, call_tool, cancel, keyward_bin,
 };
 use super::stage::{
-    Stage, answer, assert_told, bar, begin, brief, call, children, is_alive, sh, until,
-    wait_for_states, with,
+    Stage, answer, assert_told, bar, begin, brief, children, is_alive, sh, until, wait_for_states,
+    with,
 };
 
 /// Grace period of these homes, in `helper_output.shutdown_grace_seconds`.
@@ -282,90 +282,6 @@ fn forty_daemons_that_ignore_sigterm_are_gone_with_the_gateway() {
     gateway.child.wait().unwrap();
     let took = stage.wait_until_none_left(PATIENCE);
     assert!(took < bar(KILLED), "{took:?}");
-}
-
-/// C2, with the grace period that goes beyond the deadline.
-#[test]
-fn a_descendant_that_holds_a_stream_has_no_more_than_the_deadline() {
-    let stage = Stage::configured(
-        json!({ "hi": with(sh("sleep 600 & echo hi"), &json!({ "timeout_seconds": 1 })) }),
-        &json!({ "helper_output": { "shutdown_grace_seconds": 5 } }),
-    );
-    let mut gateway = stage.start();
-    let since = Instant::now();
-    let told = call(&mut gateway, 2, "hi", json!({}));
-    let took = since.elapsed();
-    assert!(took < Duration::from_secs(2), "{took:?}");
-    let expected = json!({
-        "state": "completed", "outcome": "success", "body": "hi\n", "exit_status": 0,
-        "stream_end": "closed_by_grace",
-    });
-    assert_told(&told, &expected);
-    stage.assert_none_left();
-    gateway.end();
-}
-
-#[test]
-fn a_wrapper_that_exits_has_ended_whatever_its_descendants_hold() {
-    for (script, held) in [
-        ("sleep 600 >&- & echo done; exit 5", true),
-        ("sleep 600 2>&- & echo done; exit 5", true),
-        ("setsid sleep 600 & echo done; exit 5", true),
-        ("(trap '' TERM; setsid sleep 600 &); echo done; exit 5", true),
-        ("setsid sh -c 'while :; do echo noise >&2; sleep 0.01; done' & echo done; exit 5", true),
-        ("sleep 600 >/dev/null 2>&1 & echo done; exit 5", false),
-        ("setsid sleep 600 >&- 2>&- & echo done; exit 5", false),
-    ] {
-        let stage = Stage::new(json!({ "wrapper": sh(script) }));
-        let mut gateway = stage.start();
-        let since = Instant::now();
-        let told = call(&mut gateway, 2, "wrapper", json!({}));
-        let took = since.elapsed();
-        stage.assert_none_left();
-        let stream_end = if held { "closed_by_grace" } else { "end_of_file" };
-        let expected = json!({
-            "state": "completed", "outcome": "local_failure", "exit_status": 5,
-            "exit_signal": null, "stream_end": stream_end,
-        });
-        assert_told(&told, &expected);
-        assert!(told["body"].as_str().unwrap().contains("done\n"), "{}", brief(&told));
-        if held {
-            assert!(took >= GRACE && took < GRACE + bar(AFTER_GRACE), "{script}: {took:?}");
-        } else {
-            assert!(took < GRACE, "{script}: {took:?}");
-        }
-        gateway.end();
-    }
-}
-
-/// The end was seen before the cancel, so the call is what it was, and is answered.
-#[test]
-fn a_cancel_after_the_exit_changes_nothing() {
-    let script = r#"sh -c 'while [ ! -e "$WORK/cancelled" ]; do sleep 0.01; done; sleep 600' &
-        echo $$ >"$WORK/pid"; echo done"#;
-    let stage = Stage::configured(
-        json!({ "wrapper": sh(script) }),
-        &json!({ "helper_output": { "shutdown_grace_seconds": 2 } }),
-    );
-    let mut gateway = stage.start();
-    begin(&mut gateway, 2, "wrapper");
-    stage.wait_for("pid");
-    until("the wrapper has ended", PATIENCE, || {
-        stage.read("pid").trim().parse().is_ok_and(|pid| !is_alive(pid))
-    });
-    // The guard tells the gateway in its own time: a list is answered after it has.
-    gateway.is_alive(3);
-    std::thread::park_timeout(Duration::from_millis(200));
-    gateway.say(&cancel(2));
-    stage.work.write("cancelled", b"");
-    let told = answer(&mut gateway, 2);
-    let expected = json!({
-        "state": "completed", "outcome": "success", "exit_status": 0, "body": "done\n",
-        "stream_end": "closed_by_grace",
-    });
-    assert_told(&told, &expected);
-    stage.assert_none_left();
-    gateway.end();
 }
 
 /// A second signal, or a cancel beside one, makes nothing of it worse.

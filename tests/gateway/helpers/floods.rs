@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::harness::{Gateway, INITIALIZE, INITIALIZED, PATIENCE, cancel};
 use super::stage::{
     Stage, answer, assert_told, bar, begin, brief, call, children, descriptors, memory_kib, number,
-    sh, states, until, wait_for_states, with,
+    sh, until, wait_for_states, with,
 };
 
 const MIB: u64 = 1024 * 1024;
@@ -262,7 +262,7 @@ fn sixteen_floods_at_once() {
     assert!(retained <= ALL_CALLS, "{retained}");
     stage.assert_none_left();
     before.assert_as_before(&gateway, kept_bytes);
-    assert!(states(&gateway).len() >= 16 + 10);
+    wait_for_states(&gateway, 16 + 10);
     let ended = gateway.end();
     // Lines that do not fit its queue are dropped, and that is said.
     let lines: usize = told_of.iter().map(|told| logged(told, &ended.stderr).len()).sum();

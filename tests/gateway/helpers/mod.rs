@@ -4,6 +4,7 @@
 //! - `tools`: arguments, words, results, what the program is given.
 //! - `resolve`: arguments that another helper resolves.
 //! - `ends`: how a helper's life ends, in every way and for every shape of program.
+//! - `wrappers`: programs that exit while something that they started lives on.
 //! - `floods`: helpers that shout: what is told, kept and left.
 //! - `stderr`: budgets, which part is kept, escapes, redaction.
 //! - `confine`: where a helper cannot go, what it does not inherit, which programs are not started.
@@ -17,3 +18,4 @@ mod resolve;
 mod stage;
 mod stderr;
 mod tools;
+mod wrappers;

@@ -6,9 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::super::harness::{Folder, PATIENCE, call_tool, cancel};
-use super::stage::{
-    Stage, assert_told, begin, brief, call, sh_with, states, wait_for_states, with,
-};
+use super::stage::{Stage, assert_told, begin, brief, call, sh_with, wait_for_states, with};
 
 /// A resolver that runs this, and a helper `go` whose `host` it resolves.
 fn pair(resolver: &str, more: &Value) -> Value {
@@ -143,7 +141,7 @@ fn a_flood_before_the_verdict_changes_no_verdict() {
     let told = call(&mut gateway, 2, "go", json!({ "host": "web" }));
     assert_told(&told, &json!({ "state": "completed", "body": "<web.example.net>" }));
     assert_told(&told, &json!({ "stderr_bytes_seen": 0, "stderr_truncated": false }));
-    assert_eq!(states(&gateway), ["completed", "completed"]);
+    assert_eq!(wait_for_states(&gateway, 2), ["completed", "completed"]);
     stage.assert_none_left();
     gateway.end();
 }
@@ -170,7 +168,7 @@ fn a_resolver_that_hangs_has_its_own_time() {
     let mut gateway = stage.start();
     let told = call(&mut gateway, 2, "go", json!({ "host": "web" }));
     assert_told(&told, &json!({ "state": "failed_before_dispatch", "reason": "no_target" }));
-    assert_eq!(states(&gateway)[0], "outcome_unknown");
+    assert_eq!(wait_for_states(&gateway, 1)[0], "outcome_unknown", "the resolver's own");
     assert!(!stage.has("ran"));
     stage.assert_none_left();
     gateway.end();
