@@ -206,6 +206,8 @@ pub const END_SAID_FOR: Duration = Duration::from_secs(6);
 pub const GUARD_GONE_FOR: Duration = Duration::from_secs(1);
 /// How long what is left in the streams is read after the end.
 pub const LAST_READ_FOR: Duration = Duration::from_millis(100);
+/// How long the end of the streams is awaited where all that could write was shown to have ended.
+pub const LAST_END_FOR: Duration = Duration::from_secs(1);
 /// How long one gateway waits for another that counts a call.
 pub const RATE_LOCK_FOR: Duration = Duration::from_secs(1);
 /// Longest string that an argument of a helper may be, in characters, where its entry does not say max_length.

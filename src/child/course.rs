@@ -75,6 +75,11 @@ impl Course {
         !self.is_end_ordered
     }
 
+    /// Whether all that it started was shown to have ended.
+    pub(super) fn is_proven(&self) -> bool {
+        self.is_proven
+    }
+
     /// Both streams were read to their end after all.
     pub(super) fn streams_ended(&mut self) {
         self.ended_by_itself |= self.is_before_end() && self.exit.is_some();

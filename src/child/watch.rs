@@ -4,7 +4,7 @@
 //! this loop, and the loop waits for nothing without a moment at which it goes on.
 
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -255,14 +255,33 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Reads what the dead have left in the pipes. Whoever could not be ended may go on writing, so this has a limit.
+    /// Reads what the dead have left in the pipes. Whoever could not be ended may go on writing, so this
+    /// has a limit.
+    ///
+    /// Where all are shown to have ended the streams end too, but perhaps not yet: a guard that is being
+    /// started beside this one has copies of all descriptors, until it is another program.
     fn read_the_rest(&mut self, buffer: &mut [u8]) {
-        let deadline = Deadline::after(limits::LAST_READ_FOR);
+        let awaits_end = self.course.is_proven() && !self.cut.is_urgent();
+        let limit = if awaits_end { limits::LAST_END_FOR } else { limits::LAST_READ_FOR };
+        let deadline = Deadline::after(limit);
         let is_before_end = self.course.is_before_end();
-        while self.stdout.read(buffer, is_before_end) | self.stderr.read(buffer, is_before_end) {
-            if deadline.is_over() {
+        loop {
+            let may_be_more =
+                self.stdout.read(buffer, is_before_end) | self.stderr.read(buffer, is_before_end);
+            if deadline.is_over() || !(may_be_more || awaits_end) || self.has_ended_streams() {
                 return;
             }
+            if !may_be_more {
+                self.wait_for_streams(deadline.left());
+            }
         }
+    }
+
+    fn wait_for_streams(&self, limit: Duration) {
+        let pipes = [&self.stdout.pipe, &self.stderr.pipe];
+        let mut waited: Vec<PollFd<'_>> =
+            pipes.into_iter().flatten().map(|pipe| PollFd::new(pipe, PollFlags::IN)).collect();
+        // An interrupted wait is begun again.
+        poll(&mut waited, Timespec::try_from(limit).ok().as_ref()).ok();
     }
 }
