@@ -346,7 +346,17 @@ fn without_proc_and_dev_helpers_work_or_are_refused() {
         "lasting": with(sh(r#": >"$WORK/ready"; (setsid sleep 600 &); exec sleep 600"#), &json!({ "timeout_seconds": 1 })),
     }));
     let hide = r#"mount -t tmpfs none /proc && mount -t tmpfs none /dev && exec "$0" "$@""#;
-    let mut gateway = stage.start_behind("unshare", &["-rm", "/bin/sh", "-c", hide]);
+    if !rustix::process::geteuid().is_root() {
+        // Only root can hide them without a user namespace, in which every folder of root's is a stranger's.
+        let home = stage.home.path().to_str().unwrap();
+        let program = super::super::harness::keyward_bin();
+        let words =
+            ["-rm", "/bin/sh", "-c", hide, program.to_str().unwrap(), "mcp", "--home", home];
+        let ended = Launch::wrapped("unshare", &words).run(b"");
+        assert!(ended.stderr.contains("belongs to somebody else"), "{}", ended.stderr);
+        return assert_eq!(ended.code(), Some(2), "{}", ended.stderr);
+    }
+    let mut gateway = stage.start_behind("unshare", &["-m", "/bin/sh", "-c", hide]);
     let told = call(&mut gateway, 2, "quiet", json!({}));
     if told["state"] == "completed" {
         assert_told(&told, &json!({ "body": "quiet\n", "exit_status": 0, "stderr_bytes_seen": 5 }));

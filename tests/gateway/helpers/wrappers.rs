@@ -96,3 +96,26 @@ fn a_cancel_after_the_exit_changes_nothing() {
     stage.assert_none_left();
     gateway.end();
 }
+
+/// Nothing outlives these: that others start at the same moment makes no stream of theirs broken.
+#[test]
+fn many_short_programs_at_once_are_each_seen_whole() {
+    let stage = Stage::new(json!({ "short": sh("echo done; echo noise >&2") }));
+    let mut gateway = stage.start();
+    for round in 0..8 {
+        let ids = (100 * round..).skip(100).take(32);
+        for id in ids.clone() {
+            begin(&mut gateway, id, "short");
+        }
+        for id in ids {
+            let told = answer(&mut gateway, id);
+            let expected = json!({
+                "state": "completed", "outcome": "success", "exit_status": 0, "body": "done\n",
+                "body_end": "whole", "stream_end": "end_of_file", "stderr_bytes_seen": 6,
+            });
+            assert_told(&told, &expected);
+        }
+    }
+    stage.assert_none_left();
+    gateway.end();
+}
