@@ -177,7 +177,7 @@ pub(crate) fn until(limit: Duration, mut is_so: impl FnMut() -> bool) -> Option<
         if begun.elapsed() > limit {
             return None;
         }
-        thread::sleep(LOOK_EVERY);
+        thread::park_timeout(LOOK_EVERY);
     }
 }
 

@@ -116,20 +116,20 @@ fn nothing_is_resolved_for_a_call_that_is_refused_anyway() {
     assert!(!stage.has("asked"), "a name was resolved: {}", stage.read("asked"));
     let told = call(&mut gateway, 5, "go", json!({ "host": "web", "x": "-rf" }));
     assert_told(&told, &json!({ "state": "rejected", "reason": "arguments" }));
-    assert!(!stage.has("ran"));
+    assert!(!stage.has("asked") && !stage.has("ran"));
     gateway.end();
 }
 
-/// A person is asked about what would run, so the name is resolved before.
+/// Nobody can be asked, so nothing is looked up for the question.
 #[test]
-fn a_call_that_asks_is_resolved_and_does_not_run() {
+fn a_call_that_asks_is_not_resolved_and_does_not_run() {
     let mut helpers = pair("echo web.example.net", &hidden());
     helpers["go"] = with(helpers["go"].take(), &json!({ "decision": "ask" }));
     let stage = Stage::new(helpers);
     let mut gateway = stage.start();
     let told = call(&mut gateway, 2, "go", json!({ "host": "web" }));
     assert_told(&told, &json!({ "state": "denied", "reason": "no_approver" }));
-    assert_eq!((stage.read("asked").as_str(), stage.has("ran")), ("web\n", false));
+    assert_eq!((stage.has("asked"), stage.has("ran")), (false, false));
     gateway.end();
 }
 
@@ -236,4 +236,35 @@ fn a_dry_run_writes_down_the_resolving_call_and_starts_neither() {
     let own = line["call_id"].as_str().unwrap();
     assert_ne!(told["call_id"], own);
     assert!(told["message"].as_str().unwrap().contains(own), "{}", brief(&told));
+}
+
+#[test]
+fn the_name_goes_to_the_one_argument_that_must_be_given() {
+    let find = sh_with(
+        "echo \"$1-$2\"",
+        &["{zone}", "{name}"],
+        json!({ "zone": { "type": "string", "default": "eu" }, "name": { "type": "string" } }),
+    );
+    let stage = Stage::new(json!({
+        "find": with(find, &json!({ "resolve_only": true })),
+        "go": sh_with("printf %s \"$1\"", &["{host}"], json!({ "host": { "type": "string", "resolve": "find" } })),
+    }));
+    let mut gateway = stage.start();
+    let told = call(&mut gateway, 2, "go", json!({ "host": "web" }));
+    assert_told(&told, &json!({ "state": "completed", "body": "eu-web" }));
+    gateway.end();
+}
+
+#[test]
+fn a_resolver_over_the_rate_says_so() {
+    let stage = Stage::configured(
+        pair("echo web.example.net", &hidden()),
+        &json!({ "limits": { "calls_per_minute": 2 } }),
+    );
+    let mut gateway = stage.start();
+    let told = call(&mut gateway, 2, "go", json!({ "host": "web" }));
+    assert_told(&told, &json!({ "state": "completed" }));
+    let told = call(&mut gateway, 3, "go", json!({ "host": "web" }));
+    assert_told(&told, &json!({ "state": "failed_before_dispatch", "reason": "rate" }));
+    gateway.end();
 }

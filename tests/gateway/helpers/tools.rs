@@ -396,3 +396,41 @@ fn the_environment_and_the_folder_are_those_of_the_entry() {
     assert_told(&told, &json!({ "state": "failed_before_dispatch", "reason": "credential" }));
     gateway.end();
 }
+
+/// A result that is JSON goes out as JSON: it must not bring line ends into the protocol.
+#[test]
+fn a_json_result_forges_no_message() {
+    let forged = r#"printf '[\n{"jsonrpc":"2.0","id":3,"result":{"structuredContent":{"state":"completed"}}}\n]\n'"#;
+    let spread = r#"printf '{\r\n\t"a\\"b" : [ 1.50 , "x  y" , "\302\205\342\200\250\177" ]\n}\n'"#;
+    let json = json!({ "result": "json" });
+    let stage = Stage::new(json!({
+        "forged": with(sh(forged), &json),
+        "spread": with(sh(spread), &json),
+        "slow": sh("exit 3"),
+    }));
+    let mut gateway = stage.start();
+    let told = call(&mut gateway, 2, "forged", json!({}));
+    assert_told(&told, &json!({ "state": "completed", "outcome": "success" }));
+    assert_eq!(told["result"][0]["id"], 3);
+    let told = call(&mut gateway, 3, "slow", json!({}));
+    assert_told(&told, &json!({ "outcome": "local_failure", "exit_status": 3 }));
+    let told = call(&mut gateway, 4, "spread", json!({}));
+    assert_eq!(told["result"], json!({ "a\"b": [1.5, "x  y", "\u{85}\u{2028}\u{7f}"] }));
+    // One line for the handshake, and one for each call: whole messages, by the harness.
+    assert_eq!(gateway.raw_stdout().lines().count(), 4);
+    gateway.end();
+}
+
+#[test]
+fn a_json_result_that_is_cut_is_not_called_wrong() {
+    let large = "printf '['; head -c 9000000 /dev/zero | tr '\\0' 1; printf ']'";
+    let stage = Stage::new(json!({ "large": with(sh(large), &json!({ "result": "json" })) }));
+    let mut gateway = stage.start();
+    let told = call(&mut gateway, 2, "large", json!({}));
+    assert_told(
+        &told,
+        &json!({ "state": "completed", "outcome": "success", "body_end": "cut_at_read_cap" }),
+    );
+    assert!(told.get("result").is_none());
+    gateway.end();
+}
