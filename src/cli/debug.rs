@@ -19,7 +19,10 @@ pub(super) fn run(home: Option<PathBuf>, time: Option<&str>) -> Exit {
     let window = Window::new(&home.run_folder());
     if let Some(text) = time {
         let Some(time) = parse(text).filter(|time| *time <= limits::DEBUG_FOR_MAX) else {
-            let what = format!("debug: --for {}: no time up to 24h", text.escape_debug());
+            let what = format!(
+                "debug: --for {}: no number with s, m or h behind it, or more than 24h",
+                text.escape_debug()
+            );
             return print::trouble(&what, "keyward debug --for 15m (0s closes it)", Exit::Usage);
         };
         if let Err(fault) = window.open_for(time) {

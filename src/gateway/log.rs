@@ -14,6 +14,7 @@ use log::{LevelFilter, Log, Metadata, Record};
 use crate::clock::Deadline;
 use crate::execute::CAPTURED;
 use crate::limits;
+use crate::wire::write::is_unseen;
 
 /// The log.
 pub struct Logging {
@@ -129,7 +130,7 @@ fn one_line(text: &str) -> String {
             line.push('…');
             break;
         }
-        if character.is_control() {
+        if is_unseen(character) {
             line.extend(character.escape_default());
         } else {
             line.push(character);

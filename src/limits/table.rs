@@ -121,7 +121,7 @@ pub(super) const HELPER_STDOUT_BYTES: Limit = Limit {
     default: Some(8 * MIB),
     min: 4 * KIB,
     max: 64 * MIB,
-    meaning: "how much of what a helper prints on stdout is read",
+    meaning: "how much of what a helper prints on stdout is kept",
 };
 
 pub(super) const STDERR_PER_CALL_BYTES: Limit = Limit {
@@ -147,7 +147,7 @@ pub(super) const STDERR_EXCERPT_BYTES: Limit = Limit {
     unit: Unit::Bytes,
     default: Some(4 * KIB),
     min: 0,
-    max: 64 * KIB,
+    max: 8 * KIB,
     meaning: "how much of the kept stderr a result shows",
 };
 

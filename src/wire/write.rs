@@ -117,6 +117,16 @@ fn write_compact(out: &mut String, json: &str) {
     }
 }
 
+/// Whether a character does something other than to be seen: control, line and paragraph separators, marks that turn
+/// the direction of text or have no width.
+pub fn is_unseen(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        )
+}
+
 /// How many bytes a character takes inside a JSON string that [`write_string`] writes.
 pub fn written_bytes(character: char) -> usize {
     match escape(character) {

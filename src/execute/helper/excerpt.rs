@@ -9,6 +9,7 @@ use crate::child::Stderr;
 use crate::limits;
 use crate::name::CallId;
 use crate::state::Kept;
+use crate::wire::write::is_unseen;
 
 /// What marks such lines in the log: nothing else is logged here.
 pub const CAPTURED: &str = module_path!();
@@ -53,17 +54,20 @@ fn ring_note(stderr: &Stderr) -> String {
     if stderr.granted_bytes < stderr.wanted_bytes {
         let (granted, wanted) = (stderr.granted_bytes, stderr.wanted_bytes);
         // Writing to a string cannot fail.
-        writeln!(note, "[stderr budget: {granted} of {wanted} bytes were left for this call]").ok();
+        writeln!(
+            note,
+            "[stderr budget: {granted} of {wanted} bytes were left for this call, others held the rest]"
+        )
+        .ok();
     }
     note
 }
 
-/// Text with its control characters escaped, but for line feeds and tabs; what is not UTF-8 is replaced.
+/// Text with what cannot be seen escaped, but for line feeds and tabs; what is not UTF-8 is replaced.
 fn shown(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for character in String::from_utf8_lossy(bytes).chars() {
-        let is_separator = matches!(character, '\u{2028}' | '\u{2029}');
-        if (character.is_control() && !matches!(character, '\n' | '\t')) || is_separator {
+        if is_unseen(character) && !matches!(character, '\n' | '\t') {
             text.extend(character.escape_default());
         } else {
             text.push(character);

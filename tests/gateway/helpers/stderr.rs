@@ -27,13 +27,13 @@ fn nothing_waits_for_a_budget_that_is_spent() {
         "stderr_bytes_retained": 0, "stderr_truncated": true,
     });
     assert_told(&told, &expected);
-    let said = "[stderr budget: 0 of 16384 bytes were left for this call]";
+    let said = "[stderr budget: 0 of 16384 bytes were left for this call, others held the rest]";
     assert!(told["stderr"].as_str().unwrap().contains(said), "{}", brief(&told));
     stage.work.write("go", b"");
     assert_told(&answer(&mut gateway, 2), &json!({ "stderr_bytes_retained": 16384 }));
     let second = answer(&mut gateway, 3);
     assert_told(&second, &json!({ "stderr_bytes_retained": 4096, "stderr_bytes_seen": 50_000 }));
-    let said = "[stderr budget: 4096 of 16384 bytes were left for this call]";
+    let said = "[stderr budget: 4096 of 16384 bytes were left for this call, others held the rest]";
     assert!(second["stderr"].as_str().unwrap().contains(said), "{}", brief(&second));
     // What was granted was given back.
     let told = call(&mut gateway, 5, "noisy", json!({}));
