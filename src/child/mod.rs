@@ -230,6 +230,8 @@ pub struct Stderr {
     pub head_bytes: usize,
     /// How much there was, before redaction.
     pub seen_bytes: u64,
+    /// How much that was after redaction: what `kept` is a part of.
+    pub redacted_bytes: u64,
     /// Which part is kept.
     pub kept_how: Kept,
     /// Whether there was more.
@@ -287,7 +289,8 @@ impl Children {
         let wanted_bytes = bounds.retain.bytes();
         let granted = self.budget.grant(wanted_bytes, bounds.stderr_process_bytes);
         let stdout = Collect::new(redactor, bounds.stdout_bytes);
-        let stderr = Observe::new(redactor, Ring::new(bounds.retain, granted.bytes()));
+        let stderr =
+            Observe::new(redactor, Ring::new(bounds.retain, granted.bytes()), wanted_bytes);
         let path = program.path.clone();
         let (guard, pipes, input) = match self.begin(program, bounds.deadline, cut) {
             Ok(begun) => begun,
@@ -295,7 +298,7 @@ impl Children {
                 return Seen {
                     life: Life::NotStarted(fault),
                     stdout: stdout.finish(Edge::Whole, false),
-                    stderr: stderr.finish(Edge::Whole, granted.bytes(), wanted_bytes),
+                    stderr: stderr.finish(Edge::Whole, granted.bytes()),
                     stream_end: StreamEnd::NotStarted,
                 };
             }
@@ -311,7 +314,7 @@ impl Children {
         };
         Seen {
             stdout: stdout.sink.finish(edge(stdout.is_whole), !stdout.is_whole),
-            stderr: stderr.sink.finish(edge(stderr.is_whole), granted.bytes(), wanted_bytes),
+            stderr: stderr.sink.finish(edge(stderr.is_whole), granted.bytes()),
             stream_end: course.stream_end(),
             life: match course.fault {
                 Some((step, number)) => {

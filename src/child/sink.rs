@@ -46,7 +46,7 @@ pub(super) trait Sink {
     /// Takes the next bytes.
     fn push(&mut self, bytes: &[u8]);
 
-    /// Whether more came than is kept.
+    /// Whether more was printed than may be kept, whatever redaction and others' budgets make of it.
     fn has_overflown(&self) -> bool;
 }
 
@@ -106,7 +106,7 @@ impl Sink for Collect<'_> {
     }
 
     fn has_overflown(&self) -> bool {
-        self.kept.is_cut
+        self.seen_bytes > self.kept.cap_bytes as u64
     }
 }
 
@@ -114,25 +114,33 @@ impl Sink for Collect<'_> {
 pub(super) struct Observe<'r> {
     sieve: Sieve<'r>,
     ring: Ring,
+    /// What might be kept, had others not spent the budget.
+    wanted_bytes: usize,
     seen_bytes: u64,
+    redacted_bytes: u64,
 }
 
 impl<'r> Observe<'r> {
     /// Keeps what the ring keeps.
-    pub(super) fn new(redactor: &'r Redactor, ring: Ring) -> Self {
-        Self { sieve: Sieve::new(redactor), ring, seen_bytes: 0 }
+    pub(super) fn new(redactor: &'r Redactor, ring: Ring, wanted_bytes: usize) -> Self {
+        let sieve = Sieve::new(redactor);
+        Self { sieve, ring, wanted_bytes, seen_bytes: 0, redacted_bytes: 0 }
     }
 
-    /// What came of it, where so many bytes were granted and wanted.
-    pub(super) fn finish(self, edge: Edge, granted_bytes: usize, wanted_bytes: usize) -> Stderr {
-        let Self { sieve, mut ring, seen_bytes } = self;
-        let redactions = sieve.finish(edge, |bytes| ring.push(bytes));
+    /// What came of it, where so many bytes were granted.
+    pub(super) fn finish(self, edge: Edge, granted_bytes: usize) -> Stderr {
+        let Self { sieve, mut ring, wanted_bytes, seen_bytes, mut redacted_bytes } = self;
+        let redactions = sieve.finish(edge, |bytes| {
+            redacted_bytes += bytes.len() as u64;
+            ring.push(bytes);
+        });
         let truncated = ring.has_dropped();
         let retained = ring.finish();
         Stderr {
             kept: retained.bytes,
             head_bytes: retained.head_bytes,
             seen_bytes,
+            redacted_bytes,
             kept_how: retained.kept,
             truncated,
             redactions,
@@ -145,12 +153,18 @@ impl<'r> Observe<'r> {
 impl Sink for Observe<'_> {
     fn push(&mut self, bytes: &[u8]) {
         self.seen_bytes += bytes.len() as u64;
-        if !self.ring.is_closed() {
-            self.sieve.push(bytes, |bytes| self.ring.push(bytes));
+        if self.ring.is_closed() {
+            // Nothing of it is kept, so nothing need be looked for.
+            self.redacted_bytes += bytes.len() as u64;
+            return;
         }
+        self.sieve.push(bytes, |bytes| {
+            self.redacted_bytes += bytes.len() as u64;
+            self.ring.push(bytes);
+        });
     }
 
     fn has_overflown(&self) -> bool {
-        self.ring.has_dropped()
+        self.seen_bytes > self.wanted_bytes as u64
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn excerpt(stderr: &Stderr, max_bytes: usize) -> Option<String> {
     let (head, tail) = stderr.kept.split_at(stderr.head_bytes.min(stderr.kept.len()));
     let text = match stderr.kept_how {
         Kept::HeadAndTail => {
-            let dropped = stderr.seen_bytes - stderr.kept.len() as u64;
+            let dropped = stderr.redacted_bytes.saturating_sub(stderr.kept.len() as u64);
             format!("{}\n[{dropped} bytes left out]\n{}", shown(head), shown(tail))
         }
         Kept::All | Kept::Tail | Kept::Head => shown(&stderr.kept),
@@ -41,7 +41,7 @@ pub(super) fn excerpt(stderr: &Stderr, max_bytes: usize) -> Option<String> {
 }
 
 fn ring_note(stderr: &Stderr) -> String {
-    let (kept, seen) = (stderr.kept.len(), stderr.seen_bytes);
+    let (kept, seen) = (stderr.kept.len(), stderr.redacted_bytes);
     let mut note = match stderr.kept_how {
         Kept::All => String::new(),
         Kept::Tail => format!("[stderr truncated: kept last {kept} of {seen} bytes]\n"),
@@ -120,6 +120,7 @@ mod tests {
             kept: kept.to_vec(),
             head_bytes: if kept_how == Kept::HeadAndTail { 2 } else { 0 },
             seen_bytes,
+            redacted_bytes: seen_bytes,
             kept_how,
             truncated: kept_how != Kept::All,
             redactions: 0,

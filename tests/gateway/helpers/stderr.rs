@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::harness::{CANARY, PATIENCE};
+use super::super::harness::{CANARY, Folder, PATIENCE};
 use super::stage::{Stage, answer, assert_told, begin, brief, call, number, sh, sh_with, with};
 
 #[test]
@@ -261,4 +261,35 @@ fn many_short_lines_are_all_on_our_own_stderr() {
     let shown: Vec<&str> = told["stderr"].as_str().unwrap().lines().skip(1).collect();
     assert!(shown.len() > 500);
     assert_eq!(logged, shown);
+}
+
+/// What replaces a short credential is longer than it: nothing of that may stop, blur or break the call.
+#[test]
+fn redaction_that_lengthens_changes_no_end() {
+    let print =
+        "i=0; while [ $i -lt 1000 ]; do printf %s \"$KEY\" >&2; i=$((i+1)); done; echo done";
+    let helper =
+        with(sh(print), &json!({ "credentials": { "KEY": "short" }, "on_overflow": "kill" }));
+    for retain in [
+        json!({ "retain": "tail" }),
+        json!({ "retain": "head" }),
+        json!({ "retain": "head_and_tail", "head_bytes": 4096, "tail_bytes": 4096 }),
+    ] {
+        let folder = Folder::new("short");
+        let file = folder.write("key", b"k3y!");
+        let more = json!({
+            "credentials": { "short": { "type": "bearer", "source": { "file": file } } },
+            "helper_output": retain,
+        });
+        let stage = Stage::configured(json!({ "leak": helper.clone() }), &more);
+        let mut gateway = stage.start();
+        let told = call(&mut gateway, 2, "leak", json!({}));
+        assert_told(
+            &told,
+            &json!({ "state": "completed", "outcome": "success", "exit_status": 0 }),
+        );
+        assert_eq!((number(&told, "stderr_bytes_seen"), number(&told, "redactions")), (4000, 1000));
+        assert!(!told["stderr"].as_str().unwrap().contains("k3y!"), "{told}");
+        gateway.end();
+    }
 }
