@@ -1,4 +1,6 @@
 //! The helpers that are measured: their programs, and how they are configured.
+//!
+//! Those that are given a mark hold the mark's pipe open, and so does all that they start.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -20,16 +22,19 @@ pub(crate) const PROCESS_BYTES: u64 = 256 * 1024;
 pub(crate) const PRINT: Script =
     Script { name: "print", text: "exec dd if=/dev/zero bs=65536 count=\"$1\" status=none >&2\n" };
 /// Prints on stderr without an end.
-pub(crate) const FLOOD: Script = Script { name: "flood", text: "exec yes \"$1\" >&2\n" };
+pub(crate) const FLOOD: Script =
+    Script { name: "flood", text: "exec 9>\"${0%/*}/$1\"\nexec yes \"$1\" >&2\n" };
 /// Sleeps, and ends when it is asked to.
-pub(crate) const OBEY: Script = Script { name: "obey", text: "exec sleep 300 \"$1\"\n" };
+pub(crate) const OBEY: Script =
+    Script { name: "obey", text: "exec 9>\"${0%/*}/$1\"\nexec sleep 300 \"$1\"\n" };
 /// Sleeps, whoever asks.
 pub(crate) const IGNORE: Script =
-    Script { name: "ignore", text: "trap '' TERM\nexec sleep 300 \"$1\"\n" };
+    Script { name: "ignore", text: "exec 9>\"${0%/*}/$1\"\ntrap '' TERM\nexec sleep 300 \"$1\"\n" };
 /// Leaves daemons behind, forked twice and in sessions of their own, that do not obey.
 pub(crate) const DAEMONS: Script = Script {
     name: "daemons",
-    text: "trap '' TERM
+    text: "exec 9>\"${0%/*}/$1\"
+trap '' TERM
 left=40
 while [ $left -gt 0 ]; do
   (setsid sleep 300 \"$1\" </dev/null >/dev/null 2>&1 &)
@@ -38,25 +43,34 @@ done
 exec sleep 300 \"$1\"
 ",
 };
-/// Starts as many processes that each start another in their place, until a time by the machine's
-/// uptime, or 1000 times; `$2` is how many, or `next` in what takes a place.
+/// Starts as many processes as `$2` says, which then, at once, begin to each start another in their
+/// place: for 20 s by the machine's uptime, or 1000 times. It stays for `$3` seconds more.
 pub(crate) const BOMB: Script = Script {
     name: "bomb",
     text: "trap '' TERM
-if [ \"$2\" = next ]; then
-  read -r now rest </proc/uptime
-  if [ \"${now%.*}\" -lt \"$3\" ] && [ \"$4\" -gt 0 ]; then
-    \"$0\" \"$1\" next \"$3\" $(($4 - 1)) &
+read -r now rest </proc/uptime
+now=${now%.*}
+case $2 in
+first | next)
+  [ $2 = next ] || read -r start
+  if [ $now -lt $3 ] && [ $4 -gt 0 ]; then
+    \"$0\" \"$1\" next $3 $(($4 - 1)) &
   fi
   exit 0
-fi
-read -r now rest </proc/uptime
-left=$2
+  ;;
+esac
+exec 9>\"${0%/*}/$1\"
+mkfifo \"$0.$1\"
+exec 3<>\"$0.$1\"
+left=$2 lines=
 while [ $left -gt 0 ]; do
-  \"$0\" \"$1\" next $((${now%.*} + 20)) 1000 </dev/null >/dev/null 2>&1 &
-  left=$((left - 1))
+  \"$0\" \"$1\" first $((now + 20)) 1000 <&3 3<&- >/dev/null 2>&1 &
+  left=$((left - 1)) lines=\"$lines
+\"
 done
-exec sleep \"$3\" \"$1\"
+# A line for each, of one byte, so that nobody takes part of another's.
+printf %s \"$lines\" >&3
+exec sleep $3 \"$1\" 3<&-
 ",
 };
 

@@ -2,12 +2,16 @@
 //!
 //! Invariant: nothing is killed but what carries a mark of this run.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, openat};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::fault::Fault;
@@ -65,7 +69,7 @@ pub(crate) fn cpu_seconds(pid: u32) -> Result<f64, Fault> {
 
 /// All that descends from a process, the dead that were not reaped included.
 pub(crate) fn below(root: u32) -> Vec<Process> {
-    let all: Vec<Process> = numbers().into_iter().filter_map(Process::read).collect();
+    let all: Vec<Process> = numbers().filter_map(Process::read).collect();
     let mut found: Vec<Process> = Vec::new();
     let mut parents = vec![root.cast_signed()];
     while let Some(parent) = parents.pop() {
@@ -85,9 +89,10 @@ pub(crate) fn runnable() -> f64 {
     field.and_then(|(running, _)| running.parse().ok()).unwrap_or(f64::NAN)
 }
 
-fn numbers() -> Vec<i32> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+/// Read as they are asked for: numbers rise, so a process that begets another and ends is followed.
+fn numbers() -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
 /// What a process was started with; nothing where it is dead.
@@ -96,34 +101,45 @@ fn words(pid: i32) -> Vec<String> {
     words.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// An argument that nobody else has: whoever carries it was started for this mark.
+/// An argument that nobody else has, and a pipe of that name which whoever was started with it holds open.
 ///
 /// It is a number below one, so that `sleep` takes it. Dropping it ends all that carry it.
 pub(crate) struct Mark {
     text: String,
+    path: PathBuf,
+    pipe: File,
 }
 
 impl Mark {
-    pub(crate) fn new() -> Self {
+    /// Makes the pipe in the folder of the programs.
+    pub(crate) fn new(folder: &Path) -> Result<Self, Fault> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Relaxed);
-        Self { text: format!("0.00{:07}{count:06}", std::process::id()) }
+        let text = format!("0.00{:07}{count:06}", std::process::id());
+        let path = folder.join(&text);
+        let pipe = pipe(&path).map_err(Fault::setup(format!("making {}", path.display())))?;
+        Ok(Self { text, path, pipe })
     }
 
     pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The processes that carry it now.
+    /// The processes that carry it now; a look may miss what ends and begets another meanwhile.
     pub(crate) fn carriers(&self) -> Vec<i32> {
-        numbers().into_iter().filter(|pid| self.is_carried_by(*pid)).collect()
+        numbers().filter(|pid| self.is_carried_by(*pid)).collect()
     }
 
-    /// Whether one of them is this program, by its first word.
-    pub(crate) fn is_carried_by_a(&self, program: &str) -> bool {
-        self.carriers()
-            .into_iter()
-            .any(|pid| words(pid).first().is_some_and(|word| word == program))
+    /// Waits until one of them is this program, by its first word; gives a descriptor of it.
+    pub(crate) fn wait_for_a(&self, program: &str, limit: Duration) -> Result<OwnedFd, Fault> {
+        let mut found = None;
+        let is_it = |pid: &i32| words(*pid).first().is_some_and(|word| word == program);
+        until(limit, || {
+            let pid = self.carriers().into_iter().find(is_it).and_then(Pid::from_raw);
+            found = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+            found.is_some()
+        });
+        found.ok_or_else(|| late(format!("no {program} of a helper is there"), limit))
     }
 
     fn is_carried_by(&self, pid: i32) -> bool {
@@ -139,6 +155,18 @@ impl Mark {
         });
         let few = || late(format!("{seen} of {count} processes of helpers are there"), limit);
         found.map(drop).ok_or_else(few)
+    }
+
+    /// Whether a process holds the pipe, by the kernel's word, which misses nobody.
+    pub(crate) fn is_held(&self) -> bool {
+        let read = (&self.pipe).read(&mut [0]);
+        read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Waits until no process holds it, and does not look for them meanwhile.
+    pub(crate) fn wait_released(&self, limit: Duration) -> Result<(), Fault> {
+        wait_readable(&self.pipe, limit)?;
+        if self.is_held() { Err(late("a process of a helper runs".into(), limit)) } else { Ok(()) }
     }
 
     /// Kills whoever carries it, by a descriptor, which cannot be somebody else's meanwhile.
@@ -157,14 +185,29 @@ impl Mark {
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        // One look may miss what is being forked.
-        for _ in 0..3 {
-            until(END_FOR, || {
-                self.kill();
-                self.carriers().is_empty()
-            });
-        }
+        until(END_FOR, || {
+            self.kill();
+            !self.is_held() && self.carriers().is_empty()
+        });
+        drop(fs::remove_file(&self.path));
     }
+}
+
+/// Waits until a pipe is closed at its other end, or a process has ended.
+pub(crate) fn wait_readable(what: &impl AsFd, limit: Duration) -> Result<(), Fault> {
+    let timeout = Timespec::try_from(limit).ok();
+    match poll(&mut [PollFd::new(what, PollFlags::IN)], timeout.as_ref()) {
+        Ok(1..) => Ok(()),
+        Ok(0) => Err(late("a process of a helper runs".into(), limit)),
+        Err(error) => Err(Fault::setup("waiting for a process")(error.into())),
+    }
+}
+
+/// A named pipe, and its end to read from, which waits for nobody.
+fn pipe(path: &Path) -> io::Result<File> {
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(openat(CWD, path, flags, Mode::empty())?.into())
 }
 
 /// Looks again and again; tells how long it took until it was so.
@@ -194,18 +237,20 @@ mod tests {
 
     #[test]
     fn what_carries_a_mark_is_found_below_us_and_ended_with_it() {
-        let mark = Mark::new();
-        let mut child = Command::new("sleep")
-            .args(["600", mark.as_str()])
-            .stdin(Stdio::null())
-            .spawn()
-            .expect("sleep is there");
-        assert!(mark.wait_for(1, Duration::from_secs(5)).is_ok());
+        let mark = Mark::new(&std::env::temp_dir()).expect("a folder to write to");
+        assert!(!mark.is_held());
+        let script = format!("exec 9>{}; exec sleep 600 {}", mark.path.display(), mark.as_str());
+        let mut shell = Command::new("sh");
+        let mut child =
+            shell.args(["-c", &script]).stdin(Stdio::null()).spawn().expect("sh is there");
+        assert!(mark.wait_for_a("sleep", Duration::from_secs(5)).is_ok());
         let pid = child.id().cast_signed();
         assert_eq!(mark.carriers(), [pid]);
+        assert!(mark.is_held() && mark.wait_released(Duration::from_millis(1)).is_err());
         let found = below(std::process::id());
         assert!(found.iter().any(|process| process.pid == pid && process.runs()));
-        drop(mark);
+        mark.kill();
+        assert!(mark.wait_released(Duration::from_secs(5)).is_ok());
         assert!(!child.wait().expect("it is ours").success());
     }
 }

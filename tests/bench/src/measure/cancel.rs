@@ -22,8 +22,8 @@ const END_LIMIT: Duration = Duration::from_secs(10);
 pub(super) fn measure(field: &Field) -> Result<Vec<Row>, Fault> {
     let grace = microseconds(Duration::from_secs(GRACE_SECONDS)) / 1e3;
     let mut client = Client::start(&field.helpers, LIMIT)?.0;
-    let obeys = rounds(&mut client, &OBEY, OBEYING)?;
-    let ignores = rounds(&mut client, &IGNORE, IGNORING)?;
+    let obeys = rounds(field, &mut client, &OBEY, OBEYING)?;
+    let ignores = rounds(field, &mut client, &IGNORE, IGNORING)?;
     client.finish()?;
     let row = |what, (program, all): &(Vec<f64>, Vec<f64>), most| {
         Row::new(what, Unit::Milliseconds, median(all)).bar(Bar::FigureAtMost(most)).note(format!(
@@ -41,22 +41,21 @@ pub(super) fn measure(field: &Field) -> Result<Vec<Row>, Fault> {
 
 /// When the program was gone, and when all was, in milliseconds.
 fn rounds(
+    field: &Field,
     client: &mut Client<'_>,
     script: &Script,
     count: usize,
 ) -> Result<(Vec<f64>, Vec<f64>), Fault> {
     let (mut program, mut all) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        let mark = Mark::new();
+        let mark = Mark::new(&field.programs)?;
         let id = client.begin_helper(script.name, &json!({"mark": mark.as_str()}))?;
         // The shell of the script has become what it runs.
-        until(START_LIMIT, || mark.is_carried_by_a("sleep"))
-            .ok_or_else(|| late("a helper is not there".into(), START_LIMIT))?;
+        mark.wait_for_a("sleep", START_LIMIT)?;
         let begun = Instant::now();
         client.send(&dialogue::cancelled(id))?;
-        let gone = until(END_LIMIT, || mark.carriers().is_empty());
+        mark.wait_released(END_LIMIT)?;
         let at = begun.elapsed();
-        gone.ok_or_else(|| late("a helper runs".into(), END_LIMIT))?;
         let none = until(END_LIMIT, || below(client.pid()).is_empty());
         none.ok_or_else(|| late("a process below the gateway is there".into(), END_LIMIT))?;
         program.push(microseconds(at) / 1e3);

@@ -79,9 +79,11 @@ fn through_cat(field: &Field, blocks: u32) -> io::Result<Duration> {
     let begun = Instant::now();
     let (reader, writer) = io::pipe()?;
     let mut print = Command::new(PRINT.path(&field.programs));
-    let mut print = print.arg(blocks.to_string()).stdin(Stdio::null()).stderr(writer).spawn()?;
+    let mut printing = print.arg(blocks.to_string()).stdin(Stdio::null()).stderr(writer).spawn()?;
+    // It holds the pipe open.
+    drop(print);
     let read = Command::new("cat").stdin(reader).stdout(nowhere).status();
-    let printed = print.wait()?;
+    let printed = printing.wait()?;
     let took = begun.elapsed();
     if !read?.success() || !printed.success() {
         return Err(io::Error::other(format!("the program at its other end: {printed}")));

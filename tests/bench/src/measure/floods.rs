@@ -91,9 +91,9 @@ fn warmed_up(field: &Field) -> Result<Client<'_>, Fault> {
 }
 
 fn floods(field: &Field, quiet: &mut Quiet, left: &mut Left) -> Result<(), Fault> {
+    let mark = Mark::new(&field.programs)?;
     let mut client = warmed_up(field)?;
     let before = memory::resident(client.pid())?;
-    let mark = Mark::new();
     let begun = Instant::now();
     for _ in 0..FLOODS {
         client.begin_helper(FLOOD.name, &json!({"mark": mark.as_str()}))?;
@@ -157,9 +157,10 @@ impl Others {
     fn start() -> io::Result<Self> {
         let mut others = Self(Vec::new());
         for _ in 0..FLOODS {
-            // It leads no group, so setsid becomes the shell and starts no child.
+            // It leads no group, so each becomes the next and starts no child; and it ends with us.
             let mut command = Command::new("setsid");
-            command.args(["sh", "-c", "while :; do :; done"]).stdin(Stdio::null());
+            command.args(["setpriv", "--pdeathsig", "KILL", "sh", "-c", "while :; do :; done"]);
+            command.stdin(Stdio::null());
             others.0.push(command.spawn()?);
         }
         Ok(others)

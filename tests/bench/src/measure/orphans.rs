@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::fault::Fault;
 use crate::figures::{median, microseconds};
 use crate::helper::{BOMB, DAEMONS};
-use crate::processes::{Mark, below, late, until};
+use crate::processes::{Mark, Process, below, late, until, wait_readable};
 use crate::table::{Bar, Row, Unit};
 
 const ROUNDS: usize = 7;
@@ -17,8 +17,6 @@ const ROUNDS: usize = 7;
 const PROCESSES: usize = 41;
 const BOMB_ROUNDS: usize = 3;
 const BOMB_COUNT: usize = 300;
-/// So many of them at one moment are taken for a bomb that has gone off.
-const BOMB_SEEN: usize = 250;
 const BOMB_MOST: f64 = 5000.0;
 const UNPROVEN: &str = "not_shown_ended";
 const LIMIT: Duration = Duration::from_secs(120);
@@ -63,18 +61,19 @@ fn times(
 }
 
 fn killed_with_daemons(field: &Field) -> Result<Duration, Fault> {
+    let mark = Mark::new(&field.programs)?;
     let (mut client, _) = Client::start(&field.helpers, LIMIT)?;
-    let mark = Mark::new();
     client.begin_helper(DAEMONS.name, &json!({"mark": mark.as_str()}))?;
     mark.wait_for(PROCESSES, START_LIMIT)?;
     killed(client, &mark)
 }
 
 fn killed_with_bomb(field: &Field) -> Result<Duration, Fault> {
+    let mark = Mark::new(&field.programs)?;
     let (mut client, _) = Client::start(&field.helpers, LIMIT)?;
-    let mark = Mark::new();
     client.begin_helper(BOMB.name, &bomb(&mark, 60))?;
-    mark.wait_for(BOMB_SEEN, START_LIMIT)?;
+    // It has begun as many as it will.
+    mark.wait_for_a("sleep", START_LIMIT)?;
     killed(client, &mark)
 }
 
@@ -82,40 +81,38 @@ fn killed_with_bomb(field: &Field) -> Result<Duration, Fault> {
 fn killed(client: Client<'_>, mark: &Mark) -> Result<Duration, Fault> {
     let below = below(client.pid());
     let begun = client.kill()?;
-    let none = || mark.carriers().is_empty() && !below.iter().any(|process| process.runs());
-    let gone = until(END_LIMIT, none).map(|_| begun.elapsed());
-    gone.ok_or_else(|| late("a process of a killed gateway runs".into(), END_LIMIT))
+    mark.wait_released(END_LIMIT)?;
+    until(END_LIMIT, || !below.iter().any(Process::runs))
+        .ok_or_else(|| late("a guard of a killed gateway runs".into(), END_LIMIT))?;
+    Ok(begun.elapsed())
 }
 
 /// From the end of the program that the bomb came of until nobody carries the mark; and whether the answer
 /// says that all have ended, which must be true.
 fn ended_with_bomb(field: &Field) -> Result<(Duration, bool), Fault> {
+    let mark = Mark::new(&field.programs)?;
     let (mut client, _) = Client::start(&field.helpers, LIMIT)?;
-    let mark = Mark::new();
-    let id = client.begin_helper(BOMB.name, &bomb(&mark, 1))?;
-    let sleeps = || mark.is_carried_by_a("sleep");
-    until(START_LIMIT, sleeps).ok_or_else(|| late("no fork bomb is there".into(), START_LIMIT))?;
-    mark.wait_for(BOMB_SEEN, START_LIMIT)?;
-    until(END_LIMIT, || !sleeps()).ok_or_else(|| late("its program runs".into(), END_LIMIT))?;
+    let id = client.begin_helper(BOMB.name, &bomb(&mark, 3))?;
+    let program = mark.wait_for_a("sleep", START_LIMIT)?;
+    wait_readable(&program, END_LIMIT)?;
     let begun = Instant::now();
 
     let answer = client.receive()?;
-    let left = mark.carriers().len();
+    let is_left = mark.is_held();
     let told = client.told(id, &answer, "completed")?;
     let is_proven = told["stream_end"] != UNPROVEN;
-    let honest = match left {
-        1.. if is_proven => Err(format!("{left} processes run, of which it says nothing")),
-        _ => Ok(()),
+    let honest = match is_proven && is_left {
+        true => Err("processes run, of which it says nothing".into()),
+        false => Ok(()),
     };
     client.check(&answer, honest)?;
-    until(END_LIMIT, || mark.carriers().is_empty())
-        .ok_or_else(|| late("a fork bomb runs".into(), END_LIMIT))?;
+    mark.wait_released(END_LIMIT)?;
     let took = begun.elapsed();
     client.finish()?;
     Ok((took, is_proven))
 }
 
-/// How long its first program stays.
+/// Its first program stays for so long.
 fn bomb(mark: &Mark, seconds: u64) -> serde_json::Value {
     json!({"mark": mark.as_str(), "count": BOMB_COUNT, "seconds": seconds})
 }
