@@ -202,8 +202,12 @@ pub const HELD_STREAM_MIN: Duration = Duration::from_millis(50);
 pub const END_FOR: Duration = Duration::from_secs(5);
 /// How long a guard's word about that is awaited.
 pub const END_SAID_FOR: Duration = Duration::from_secs(6);
-/// How long a guard that was killed is waited for.
-pub const GUARD_GONE_FOR: Duration = Duration::from_secs(1);
+/// How long a guard goes on trying after it has said that it could not.
+pub const END_ON_FOR: Duration = Duration::from_secs(60);
+/// What lies between its attempts then.
+pub const END_ON_AFTER: Duration = Duration::from_millis(250);
+/// How long a guard may stay in all once its call has ended.
+pub const GUARD_STAYS_FOR: Duration = Duration::from_secs(90);
 /// How long what is left in the streams is read after the end.
 pub const LAST_READ_FOR: Duration = Duration::from_millis(100);
 /// How long the end of the streams is awaited where all that could write was shown to have ended.

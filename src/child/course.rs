@@ -46,6 +46,8 @@ pub(super) struct Course {
     is_end_ordered: bool,
     /// The guard's word that nothing is left.
     is_proven: bool,
+    /// The guard's word that something may be left.
+    is_end_unproven: bool,
 }
 
 impl Course {
@@ -62,6 +64,7 @@ impl Course {
             ended_by_itself: false,
             is_end_ordered: false,
             is_proven: false,
+            is_end_unproven: false,
         }
     }
 
@@ -114,10 +117,16 @@ impl Course {
             Report::Signalled(signal) => self.exited(Exit::Signal(signal), cut, now),
             Report::Ended { proven } => {
                 self.is_proven = proven;
+                self.is_end_unproven = !proven;
                 self.phase = Phase::Over;
                 None
             }
         }
+    }
+
+    /// Whether the guard has said that something is left, and stays for that.
+    pub(super) fn is_guard_busy(&self) -> bool {
+        self.is_end_unproven
     }
 
     /// The guard is gone, or talks nonsense.

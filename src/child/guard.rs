@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal as Number};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -68,16 +69,20 @@ fn serve(socket: BorrowedFd<'_>, deaths: &UnixStream) -> ExitCode {
         Ok(pid) => main.pid = Some(pid),
         Err(fault) => {
             fault.send(socket);
-            // A fault after the start leaves a child.
-            reap::end_all(deaths, limits::END_FOR, &mut |_, _| {});
             return ExitCode::FAILURE;
         }
     }
     if Report::Started.send(socket) {
         main.watch(deaths);
     }
-    let proven = reap::end_all(deaths, limits::END_FOR, &mut |pid, status| main.saw(pid, status));
+    let once = (limits::END_FOR, Duration::ZERO);
+    let proven = reap::end_all(deaths, once, &mut |pid, status| main.saw(pid, status));
     Report::Ended { proven }.send(socket);
+    if !proven {
+        // Nobody waits for this any more, and nobody else can do it.
+        let further = (limits::END_ON_FOR, limits::END_ON_AFTER);
+        reap::end_all(deaths, further, &mut |_, _| {});
+    }
     ExitCode::SUCCESS
 }
 
@@ -96,8 +101,12 @@ impl Main<'_> {
                 PollFd::from_borrowed_fd(self.socket, PollFlags::IN),
                 PollFd::new(deaths, PollFlags::IN),
             ];
-            // Interrupted by the very signal that it waits for.
-            poll(&mut waited, None).ok();
+            match poll(&mut waited, None) {
+                // Interrupted by the very signal that it waits for.
+                Ok(_) | Err(Errno::INTR) => {}
+                // Whatever will not be waited for cannot be guarded: somebody took our descriptors.
+                Err(_) => return,
+            }
             reap::forget(deaths);
             if !reap::reap(&mut |pid, status| self.saw(pid, status)) {
                 return;

@@ -21,6 +21,7 @@ mod reap;
 mod ring;
 mod sink;
 mod start;
+mod tree;
 mod watch;
 
 use std::env;
@@ -43,7 +44,7 @@ use crate::state::{Kept, StreamEnd};
 use crate::trust::TrustFault;
 use budget::Budget;
 use course::Course;
-use process::Guard;
+use process::{Guard, Left};
 use ring::Ring;
 use sink::{Collect, Observe};
 use watch::{Pipes, Watch};
@@ -260,6 +261,7 @@ impl StdoutEnd {
 pub struct Children {
     guard: PathBuf,
     budget: Budget,
+    left: Left,
 }
 
 impl Children {
@@ -274,7 +276,7 @@ impl Children {
 
     /// Guards with another binary.
     pub fn with_guard(path: PathBuf) -> Self {
-        Self { guard: path, budget: Budget::default() }
+        Self { guard: path, budget: Budget::default(), left: Left::default() }
     }
 
     /// Bytes that are granted to all rings now.
@@ -341,7 +343,8 @@ impl Children {
         for ours in [&to_stdin, &from_stdout, &from_stderr] {
             rustix::io::ioctl_fionbio(ours, true).map_err(no_pipe)?;
         }
-        let guard = Guard::start(&self.guard).map_err(|error| StartFault::no_guard(&error))?;
+        let guard =
+            Guard::start(&self.guard, &self.left).map_err(|error| StartFault::no_guard(&error))?;
         if deadline.is_over() {
             return Err(StartFault::Other(Errno::TIMEDOUT.raw_os_error()));
         }

@@ -216,7 +216,10 @@ pub(super) fn send_start(
             Err(Errno::AGAIN) => {
                 let left = Timespec::try_from(deadline.left()).ok();
                 let mut waited = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
-                poll(&mut waited, left.as_ref()).ok();
+                match poll(&mut waited, left.as_ref()) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(errno) => return Err(OrderFault::NotTaken(errno)),
+                }
             }
             Err(errno) => return Err(OrderFault::NotTaken(errno)),
         }

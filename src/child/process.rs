@@ -1,15 +1,18 @@
 //! The guard as the gateway sees it: a process and a socket.
 //!
-//! Invariant: whoever drops a [`Guard`] leaves no guard process behind, and never waits without a limit.
+//! Invariant: whoever drops a [`Guard`] never waits without a limit. A guard is never killed while it may
+//! have something to end: one that has not ended in time is left to that, and reaped later.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -19,17 +22,44 @@ use crate::limits;
 /// What comes after stdin, stdout and stderr.
 const FIRST_OTHER: i32 = 3;
 
+/// Guards that were left to what they could not end in time.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Left(Arc<Mutex<Vec<(Child, Instant)>>>);
+
+impl Left {
+    /// Reaps those that have ended. One that has stayed far too long does nothing any more, and is killed.
+    pub(super) fn reap(&self) {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.retain_mut(|(process, since)| {
+            if since.elapsed() > limits::GUARD_STAYS_FOR {
+                process.kill().ok();
+            }
+            matches!(process.try_wait(), Ok(None))
+        });
+    }
+
+    fn add(&self, process: Child) {
+        let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        left.push((process, Instant::now()));
+    }
+}
+
 /// A guard that was started.
 pub(super) struct Guard {
-    process: Child,
+    /// `None` once it was dropped.
+    process: Option<Child>,
+    /// Becomes readable when it ends. Opened at once: later there might be no descriptor left.
+    end: OwnedFd,
     socket: OwnedFd,
     /// How long its end may take once its socket has ended.
     patience: Duration,
+    left: Left,
 }
 
 impl Guard {
     /// Starts a guard from the gateway's own binary. It knows nothing yet.
-    pub(super) fn start(binary: &Path) -> io::Result<Self> {
+    pub(super) fn start(binary: &Path, left: &Left) -> io::Result<Self> {
+        left.reap();
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         rustix::io::ioctl_fionbio(&socket, true)?;
@@ -41,7 +71,17 @@ impl Guard {
             .stdout(stderr)
             .stderr(Stdio::inherit())
             .spawn()?;
-        Ok(Self { process, socket, patience: limits::END_SAID_FOR })
+        let patience = limits::END_SAID_FOR;
+        match pidfd_open(Pid::from_child(&process), PidfdFlags::empty()) {
+            Ok(end) => {
+                Ok(Self { process: Some(process), end, socket, patience, left: left.clone() })
+            }
+            Err(errno) => {
+                // Its socket ends with this, and it has nothing to guard.
+                left.add(process);
+                Err(errno.into())
+            }
+        }
     }
 
     /// Orders go in, reports come out.
@@ -56,26 +96,26 @@ impl Guard {
 
     /// Whether it ended in time.
     fn ends_within(&self, limit: Duration) -> bool {
-        let Ok(process) = pidfd_open(Pid::from_child(&self.process), PidfdFlags::empty()) else {
-            // Nothing to wait with: the blocking wait must do.
-            return true;
-        };
-        let mut waited = [PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN)];
-        // An interrupted wait ends early: no handler of this process interrupts twice in a row.
-        let limit = Timespec::try_from(limit).ok();
-        poll(&mut waited, limit.as_ref()).or_else(|_| poll(&mut waited, limit.as_ref())) == Ok(1)
+        let mut waited = [PollFd::new(&self.end, PollFlags::IN)];
+        let until = Instant::now() + limit;
+        loop {
+            let left = Timespec::try_from(until.saturating_duration_since(Instant::now()));
+            match poll(&mut waited, left.ok().as_ref()) {
+                Err(Errno::INTR) => {}
+                ended => return ended == Ok(1),
+            }
+        }
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         shutdown(&self.socket, Shutdown::Both).ok();
-        if !self.ends_within(self.patience) {
-            self.process.kill().ok();
-            if !self.ends_within(limits::GUARD_GONE_FOR) {
-                return;
-            }
+        let Some(mut process) = self.process.take() else { return };
+        if self.ends_within(self.patience) {
+            process.wait().ok();
+        } else {
+            self.left.add(process);
         }
-        self.process.wait().ok();
     }
 }

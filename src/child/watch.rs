@@ -133,7 +133,11 @@ impl<'a> Watch<'a> {
         // Not touched, and so not there, before something is read.
         let mut buffer = vec![0; READ_BYTES];
         while !self.course.is_over() {
-            let ready = self.wait();
+            let Ok(ready) = self.wait() else {
+                // What cannot be waited for cannot be watched; the guard ends it all.
+                self.course.lose();
+                break;
+            };
             if ready.guard {
                 self.hear();
             }
@@ -152,6 +156,9 @@ impl<'a> Watch<'a> {
             }
             self.go_on();
         }
+        if self.course.is_guard_busy() {
+            self.guard.give_up();
+        }
         self.feed = None;
         self.read_the_rest(&mut buffer);
         if self.has_ended_streams() {
@@ -162,7 +169,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Waits until something can be done, or the next step is due.
-    fn wait(&self) -> Ready {
+    fn wait(&self) -> Result<Ready, Errno> {
         let guard = self.guard.socket();
         let sources = [
             (Some(guard), PollFlags::IN),
@@ -178,18 +185,20 @@ impl<'a> Watch<'a> {
         });
         let left = self.course.next().saturating_duration_since(Instant::now());
         // A span that does not fit is longer than any limit.
-        if poll(&mut waited, Timespec::try_from(left).ok().as_ref()).is_err() {
-            return Ready::default();
+        match poll(&mut waited, Timespec::try_from(left).ok().as_ref()) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Ready::default()),
+            Err(errno) => return Err(errno),
         }
         let is_ready =
             |place: usize| sources[place].0.is_some() && !waited[place].revents().is_empty();
-        Ready {
+        Ok(Ready {
             guard: is_ready(0),
             cut: is_ready(1),
             stdin: is_ready(2),
             stdout: is_ready(3),
             stderr: is_ready(4),
-        }
+        })
     }
 
     /// Takes what the guard says.
@@ -237,7 +246,7 @@ impl<'a> Watch<'a> {
             self.send(order);
         }
         if self.course.is_overdue(now) {
-            // Whatever it could not end by now it will not.
+            // Whatever it could not end by now is left to it.
             self.guard.give_up();
             return self.course.lose();
         }

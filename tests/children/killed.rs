@@ -15,8 +15,8 @@ use crate::scene::{Scene, binary, bounds, guards_of, marked, wait_for};
 
 /// Makes this binary an owner that runs one program.
 pub(crate) const ROLE: &str = "KEYWARD_CHILDREN_ROLE";
-const SCRIPT: &str = "KEYWARD_CHILDREN_SCRIPT";
-const MARK: &str = "KEYWARD_CHILDREN_MARK";
+pub(crate) const SCRIPT: &str = "KEYWARD_CHILDREN_SCRIPT";
+pub(crate) const MARK: &str = "KEYWARD_CHILDREN_MARK";
 
 fn sh(script: &str) -> Program {
     Program {
@@ -36,6 +36,7 @@ fn role() {
         Ok("spoilt") => spoilt(),
         Ok("owner") => owner(),
         Ok("bare") => bare(),
+        Ok("burner") => crate::bombs::burner(),
         _ => {}
     }
 }
@@ -54,7 +55,7 @@ fn owner() {
     Children::with_guard(binary()).run(program, bounds(), &Redactor::none(), &Cut::new().unwrap());
 }
 
-fn marked_program() -> Program {
+pub(crate) fn marked_program() -> Program {
     let mut program = sh(&std::env::var(SCRIPT).unwrap());
     let mark = std::env::var(MARK).unwrap();
     let (name, value) = mark.split_once('=').unwrap();

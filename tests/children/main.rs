@@ -5,6 +5,7 @@
 //! - `starts`: programs that are not started.
 //! - `streams`: floods, rings, caps, redaction.
 //! - `ends`: deadlines, cuts, urgency, held streams, whatever will not end.
+//! - `bombs`: whoever begets faster than one kills, hides, or cannot be killed.
 //! - `confined`: what a program cannot reach.
 //! - `killed`: the owner dies.
 //! - `measure`: what a start and a flood cost.
@@ -13,6 +14,7 @@
 #![allow(clippy::disallowed_methods, clippy::print_stderr, reason = "tests")]
 
 mod basics;
+mod bombs;
 mod confined;
 mod ends;
 mod killed;
