@@ -14,6 +14,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
+use super::filter::{Unfiltered, filter};
 use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset,
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
@@ -74,7 +75,8 @@ pub(super) fn confine(home: &Path) -> Result<(), Unconfined> {
     if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
         return Err(Unconfined::Kernel);
     }
-    lose_sight()
+    lose_sight()?;
+    filter().map_err(|Unfiltered| Unconfined::Kernel)
 }
 
 /// What lets a process read environments and maps of others whatever else forbids it: the kernel's

@@ -69,6 +69,8 @@ fn serve(socket: BorrowedFd<'_>, deaths: &UnixStream) -> ExitCode {
         Ok(pid) => main.pid = Some(pid),
         Err(fault) => {
             fault.send(socket);
+            // Whoever was started all the same, by a thread that failed afterwards, must not stay.
+            reap::end_all(deaths, (limits::END_FOR, Duration::ZERO), &mut |_, _| {});
             return ExitCode::FAILURE;
         }
     }

@@ -14,6 +14,7 @@ mod budget;
 mod check;
 mod confine;
 mod course;
+mod filter;
 pub mod guard;
 mod order;
 mod process;

@@ -32,8 +32,9 @@ pub(super) fn start(order: Start) -> Result<Pid, Report> {
         let thread = spawned.map_err(|_| fault(Step::Guard, Errno::EAGAIN))?;
         thread.join().unwrap_or(Err(fault(Step::Guard, Errno::EFAULT)))
     });
-    let back = chdir("/").map_err(|errno| Report::Fault(Step::Guard, errno.raw_os_error()));
-    started.and_then(|pid| back.map(|()| pid))
+    // Whatever becomes of this, what was started is started.
+    chdir("/").ok();
+    started
 }
 
 fn fault(step: Step, errno: Errno) -> Report {

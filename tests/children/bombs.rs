@@ -10,7 +10,7 @@ use keyward::execute::cut::Cut;
 use keyward::state::StreamEnd;
 
 use crate::killed::{MARK, ROLE, SCRIPT, marked_program};
-use crate::scene::{Scene, binary, bounds, guards_of, marked, wait_for};
+use crate::scene::{Scene, binary, bounds, marked, wait_for};
 
 /// A user who has no other processes, so that a limit on their number is this test's alone.
 const NOBODY: &str = "61357";

@@ -223,3 +223,33 @@ fn a_spoilt_start_does_not_reach_the_program() {
     assert_eq!(line("descriptors:"), "0 1 2 3", "{said}");
     drop(scene);
 }
+
+/// The guard is the program's parent; the owner is this process.
+#[test]
+fn limits_and_priorities_of_others() {
+    let scene = Scene::new();
+    let home = Home::new();
+    let owner = std::process::id();
+    let before = fs::read_to_string("/proc/self/limits").unwrap();
+    for target in ["$PPID".to_owned(), owner.to_string()] {
+        for attempt in [
+            format!("prlimit --pid {target} --cpu=1:1"),
+            format!("prlimit --pid {target} --nofile=0:0"),
+            format!("renice -n 19 -p {target}"),
+            format!("chrt --idle --pid 0 {target}"),
+            format!("ionice -c 3 -p {target}"),
+        ] {
+            let seen = scene.run(confined(scene.sh(&attempt), &home.home), bounds());
+            assert_ne!(seen.life, exited(0), "{attempt}");
+        }
+    }
+    assert_eq!(fs::read_to_string("/proc/self/limits").unwrap(), before);
+    let own = "ulimit -n 64 && nice -n 5 prlimit --pid $PPID --nofile >/dev/null && ulimit -n";
+    let seen = scene.run(confined(scene.sh(own), &home.home), bounds());
+    assert_eq!(
+        (text(&seen.stdout.bytes), seen.life),
+        ("64\n", exited(0)),
+        "{}",
+        text(&seen.stderr.kept)
+    );
+}
