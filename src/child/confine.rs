@@ -6,7 +6,10 @@
 //! neither signal nor debug what stands outside, nor reach its abstract sockets. Where it is root's, it
 //! loses the capabilities by which root reads environments and maps past all that.
 //!
-//! Invariant: whoever comes out of [`confine`] without a fault is confined wholly. It holds for the
+//! It takes two steps: [`fence`] for the files, on the thread from which guards are started, and
+//! [`set_apart`] in the guard, on the thread from which it starts the program, or that could end the guard.
+//!
+//! Invariant: whoever comes out of either without a fault is confined wholly by it. It holds for the
 //! calling thread and for what that starts, never for other threads.
 
 use std::ffi::{CStr, OsStr, OsString};
@@ -49,11 +52,11 @@ impl From<Errno> for Unconfined {
     }
 }
 
-/// Confines the calling thread to what does not stand below this folder.
+/// Keeps the calling thread, and what it starts, out of what stands below this folder.
 ///
 /// # Errors
 /// [`Unconfined`]; the thread must not start anything.
-pub(super) fn confine(home: &Path) -> Result<(), Unconfined> {
+pub(super) fn fence(home: &Path) -> Result<(), Unconfined> {
     let home = home
         .canonicalize()
         .map_err(|fault| Unconfined::Path(fault.raw_os_error().unwrap_or_default()))?;
@@ -71,10 +74,28 @@ pub(super) fn confine(home: &Path) -> Result<(), Unconfined> {
             folder = rustix::fs::openat(&folder, step, FOLDER, Mode::empty())?;
         }
     }
+    enforce(rules)
+}
+
+fn enforce(rules: RulesetCreated) -> Result<(), Unconfined> {
     let status = rules.restrict_self()?;
     if status.ruleset == RulesetStatus::NotEnforced || !status.no_new_privs {
         return Err(Unconfined::Kernel);
     }
+    Ok(())
+}
+
+/// Keeps the calling thread, and what it starts, from everybody outside: their signals, memory, limits and
+/// abstract sockets.
+///
+/// # Errors
+/// [`Unconfined`]; the thread must not start anything.
+pub(super) fn set_apart() -> Result<(), Unconfined> {
+    let scopes = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::from_all(NEEDED))?
+        .create()?;
+    enforce(scopes)?;
     lose_sight()?;
     filter().map_err(|Unfiltered| Unconfined::Kernel)
 }
@@ -115,7 +136,6 @@ fn ruleset() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
         .handle_access(rights(NEEDED))?
-        .scope(Scope::from_all(NEEDED))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(rights(NEWEST))?
         .create()

@@ -14,6 +14,7 @@ mod budget;
 mod check;
 mod confine;
 mod course;
+mod fence;
 mod filter;
 pub mod guard;
 mod order;
@@ -45,6 +46,7 @@ use crate::state::{Kept, StreamEnd};
 use crate::trust::TrustFault;
 use budget::Budget;
 use course::Course;
+use fence::Fence;
 use process::{Guard, Left};
 use ring::Ring;
 use sink::{Collect, Observe};
@@ -263,6 +265,7 @@ pub struct Children {
     guard: PathBuf,
     budget: Budget,
     left: Left,
+    fence: Fence,
 }
 
 impl Children {
@@ -277,7 +280,12 @@ impl Children {
 
     /// Guards with another binary.
     pub fn with_guard(path: PathBuf) -> Self {
-        Self { guard: path, budget: Budget::default(), left: Left::default() }
+        Self {
+            guard: path,
+            budget: Budget::default(),
+            left: Left::default(),
+            fence: Fence::default(),
+        }
     }
 
     /// Bytes that are granted to all rings now.
@@ -344,8 +352,11 @@ impl Children {
         for ours in [&to_stdin, &from_stdout, &from_stderr] {
             rustix::io::ioctl_fionbio(ours, true).map_err(no_pipe)?;
         }
-        let guard =
-            Guard::start(&self.guard, &self.left).map_err(|error| StartFault::no_guard(&error))?;
+        let fence = match &program.confinement {
+            Confinement::Outside(home) => Some((&self.fence, home.as_path())),
+            Confinement::None => None,
+        };
+        let guard = Guard::start(&self.guard, &self.left, fence)?;
         if deadline.is_over() {
             return Err(StartFault::Other(Errno::TIMEDOUT.raw_os_error()));
         }

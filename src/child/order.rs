@@ -143,12 +143,12 @@ pub(super) enum OrderFault {
 /// Writes the order to start a program: every word followed by a NUL, as the system wants it.
 pub(super) fn write(program: &Program) -> Result<Zeroizing<Vec<u8>>, OrderFault> {
     let Program { path, arguments, environment, folder, stdin: _, confinement } = program;
-    let home = match confinement {
-        Confinement::Outside(home) => Some(bytes_of(home)),
-        Confinement::None => None,
+    // What it is kept out of is settled by where its guard is started.
+    let is_confined = match confinement {
+        Confinement::Outside(_) => true,
+        Confinement::None => false,
     };
     let mut words = vec![bytes_of(path), bytes_of(folder)];
-    words.extend(home);
     words.extend(arguments.iter().map(String::as_bytes));
     let variables = environment.iter().map(|(name, value)| (name.as_bytes(), value.expose()));
     let plain: usize = words.iter().map(|word| word.len() + 1).sum();
@@ -159,7 +159,7 @@ pub(super) fn write(program: &Program) -> Result<Zeroizing<Vec<u8>>, OrderFault>
     }
     // Exactly as much as is needed: a buffer that grows leaves unwiped copies behind.
     let mut order = Zeroizing::new(Vec::with_capacity(HEADER_BYTES + length));
-    let counts = [length, arguments.len(), environment.len(), usize::from(home.is_some())];
+    let counts = [length, arguments.len(), environment.len(), usize::from(is_confined)];
     order.extend_from_slice(&MAGIC.to_ne_bytes());
     for count in counts {
         let count = u32::try_from(count).map_err(|_| OrderFault::TooLong)?;
@@ -255,7 +255,7 @@ pub(super) struct Start {
 pub(super) struct Words<'a> {
     pub(super) path: &'a CStr,
     pub(super) folder: &'a CStr,
-    pub(super) home: Option<&'a CStr>,
+    pub(super) is_confined: bool,
     /// The path itself first.
     pub(super) arguments: Vec<&'a CStr>,
     pub(super) environment: Vec<&'a CStr>,
@@ -291,7 +291,6 @@ impl Start {
         let mut words = self.words.split_inclusive(|byte| *byte == 0);
         let mut next = || CStr::from_bytes_with_nul(words.next()?).ok();
         let (path, folder) = (next()?, next()?);
-        let home = if self.is_confined { Some(next()?) } else { None };
         let mut arguments = vec![path];
         for _ in 0..self.arguments {
             arguments.push(next()?);
@@ -300,7 +299,14 @@ impl Start {
         for _ in 0..self.variables {
             environment.push(next()?);
         }
-        words.next().is_none().then_some(Words { path, folder, home, arguments, environment })
+        let is_confined = self.is_confined;
+        words.next().is_none().then_some(Words {
+            path,
+            folder,
+            is_confined,
+            arguments,
+            environment,
+        })
     }
 }
 

@@ -3,7 +3,6 @@
 //! Invariant: whoever drops a [`Guard`] never waits without a limit. A guard is never killed while it may
 //! have something to end: one that has not ended in time is left to that, and reaped later.
 
-use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -16,6 +15,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use super::StartFault;
+use super::fence::{Fence, Unstarted};
 use super::guard;
 use crate::limits;
 
@@ -58,19 +59,37 @@ pub(super) struct Guard {
 
 impl Guard {
     /// Starts a guard from the gateway's own binary. It knows nothing yet.
-    pub(super) fn start(binary: &Path, left: &Left) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// [`StartFault`]; with a fence also where it cannot be kept out of that home.
+    pub(super) fn start(
+        binary: &Path,
+        left: &Left,
+        fence: Option<(&Fence, &Path)>,
+    ) -> Result<Self, StartFault> {
         left.reap();
+        Self::start_process(binary, left, fence).map_err(|fault| match fault {
+            Unstarted::Unconfined => StartFault::Unconfinable,
+            Unstarted::Failed(error) => StartFault::no_guard(&error),
+        })
+    }
+
+    fn start_process(
+        binary: &Path,
+        left: &Left,
+        fence: Option<(&Fence, &Path)>,
+    ) -> Result<Self, Unstarted> {
         let (socket, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
         rustix::io::ioctl_fionbio(&socket, true)?;
         let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), FIRST_OTHER)?;
-        let process = Command::new(binary)
-            .arg0(guard::NAME)
-            .env_clear()
-            .stdin(theirs)
-            .stdout(stderr)
-            .stderr(Stdio::inherit())
-            .spawn()?;
+        let mut command = Command::new(binary);
+        command.arg0(guard::NAME).env_clear();
+        command.stdin(theirs).stdout(stderr).stderr(Stdio::inherit());
+        let process = match fence {
+            Some((fence, home)) => fence.start(home, command)?,
+            None => command.spawn().map_err(Unstarted::Failed)?,
+        };
         let patience = limits::END_SAID_FOR;
         match pidfd_open(Pid::from_child(&process), PidfdFlags::empty()) {
             Ok(end) => {
@@ -79,7 +98,7 @@ impl Guard {
             Err(errno) => {
                 // Its socket ends with this, and it has nothing to guard.
                 left.add(process);
-                Err(errno.into())
+                Err(Unstarted::Failed(errno.into()))
             }
         }
     }

@@ -4,10 +4,7 @@
 //! its default and none blocked (but for 32 and 33, the C library's own, which glibc's posix_spawn may
 //! leave ignored, as in every program that it starts). No shell ever reads a file that is no program.
 
-use std::ffi::OsStr;
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 use std::thread::Builder;
 
 use nix::errno::Errno;
@@ -15,7 +12,7 @@ use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_s
 use nix::sys::signal::SigSet;
 use rustix::process::{Pid, chdir};
 
-use super::confine::{Unconfined, confine};
+use super::confine::{Unconfined, set_apart};
 use super::order::{Report, Start, Step, Words};
 
 /// Starts what an order says, and forgets the order.
@@ -42,8 +39,8 @@ fn fault(step: Step, errno: Errno) -> Report {
 }
 
 fn confined_start(words: &Words<'_>, descriptors: &[OwnedFd; 3]) -> Result<Pid, Report> {
-    if let Some(home) = words.home {
-        confine(Path::new(OsStr::from_bytes(home.to_bytes()))).map_err(|cause| match cause {
+    if words.is_confined {
+        set_apart().map_err(|cause| match cause {
             Unconfined::Kernel => fault(Step::Confine, Errno::EOPNOTSUPP),
             Unconfined::Path(number) => Report::Fault(Step::Confine, number),
         })?;

@@ -81,7 +81,7 @@ fn a_deadline_stops() {
     assert_eq!(seen.life, stopped(Exit::Signal(15), Stop::Deadline));
     assert_eq!(seen.stream_end, StreamEnd::ReaderCompletedAfterDeadline);
     assert_eq!(text(&seen.stdout.bytes), "hi\n");
-    assert!(begun.elapsed() < Duration::from_millis(400), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
     bounds.deadline = Deadline::after(Duration::from_millis(200));
     let seen = scene.run(scene.sh("trap '' TERM; exec sleep 600"), bounds);
     assert_eq!(seen.life, stopped(Exit::Signal(9), Stop::Deadline));

@@ -63,7 +63,7 @@ fn an_order_to_start_arrives_word_for_word() {
     send_start(gateway.as_fd(), &order, descriptors, Deadline::after(limits::ORDER_FOR)).unwrap();
     let start = Start::receive(guard.as_fd()).unwrap();
     let words = start.words().unwrap();
-    assert_eq!((words.path, words.folder, words.home), (c"/bin/p", c"/f", Some(c"/h")));
+    assert_eq!((words.path, words.folder, words.is_confined), (c"/bin/p", c"/f", true));
     assert_eq!(words.arguments, [c"/bin/p", c"", c"a b"]);
     assert_eq!(words.environment, [c"N=v=w"]);
 }
