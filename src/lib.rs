@@ -4,9 +4,10 @@
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`trust`], [`home`], [`window`], [`credential`], [`child`], [`execute`]), wiring ([`gateway`]) and commands ([`cli`]).
+//! ([`trust`], [`home`], [`window`], [`credential`], [`child`], [`execute`], [`audit`]), wiring ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
+pub mod audit;
 pub mod authorize;
 pub mod child;
 pub mod cli;

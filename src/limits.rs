@@ -228,6 +228,34 @@ pub const ARGUMENT_NUMBER_CHARACTERS: usize = 64;
 pub const HELPER_WORD_BYTES: usize = 128 * 1024 - 1;
 /// Bytes of all words that a helper is started with, each with its NUL; what its stdin is given, too.
 pub const HELPER_WORDS_BYTES: usize = 1024 * 1024;
+/// How long a segment of the record may become where the configuration does not say.
+pub const AUDIT_SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
+/// How long one gateway waits for another that writes to the record.
+pub const AUDIT_LOCK_FOR: Duration = Duration::from_secs(2);
+/// Longest row of the record, without its line feed.
+pub const AUDIT_ROW_BYTES: usize = 1024 * 1024;
+/// Events of one row together, as text; the base64 of it sealed stays under `AUDIT_ROW_BYTES`.
+pub const AUDIT_TEXT_BYTES: usize = 512 * 1024;
+/// Longest event, as text: all words of a command, or a URL and headers, escaped.
+pub const AUDIT_EVENT_BYTES: usize = 384 * 1024;
+/// Longest end of a call, as text: room for one is kept for each call that is open.
+pub const AUDIT_OUTCOME_BYTES: usize = 1532;
+/// Room in the record's segment is made ready in steps of this many bytes.
+pub const AUDIT_ROOM_BYTES: u64 = 32 * 1024;
+/// Events that wait for the record; one more that would act is refused.
+pub const AUDIT_INBOX: usize = 1024;
+/// Rows whose encapsulations are made ahead while nothing waits.
+pub const AUDIT_PREPARED: usize = 16;
+/// Auditors to whom rows may be sealed.
+pub const AUDITORS: usize = 16;
+/// Refusals that get events of their own in a minute; further ones are counted.
+pub const AUDIT_REFUSALS_PER_MINUTE: u32 = 60;
+/// How long the record is waited for when its owner goes away.
+pub const AUDIT_END_FOR: Duration = Duration::from_secs(3);
+/// Calls of one session that may be open at the same time in its list in `run`.
+pub const OPEN_CALLS: usize = 65536;
+/// Longest text of a peer in an event: a client's name, a reason, what was refused.
+pub const AUDIT_WORDS_BYTES: usize = 256;
 
 #[cfg(test)]
 mod tests {

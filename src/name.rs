@@ -50,16 +50,42 @@ impl CallId {
 
     /// Reads a call's name back: `c_` and 32 lower-case hex digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.strip_prefix("c_")?.as_bytes();
-        if digits.len() != 32 {
-            return None;
-        }
-        let mut id = [0; 16];
-        for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
-            *byte = hex_value(pair[0])? << 4 | hex_value(pair[1])?;
-        }
-        Some(Self(id))
+        read_id(text, "c_").map(Self)
     }
+}
+
+/// The name of one session, the life of one gateway: `s_` and 128 random bits in hex.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SessionId([u8; 16]);
+
+impl SessionId {
+    /// Names a session by the given random bytes.
+    pub fn new(random: [u8; 16]) -> Self {
+        Self(random)
+    }
+
+    /// Reads a session's name back: `s_` and 32 lower-case hex digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        read_id(text, "s_").map(Self)
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "s_{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+fn read_id(text: &str, prefix: &str) -> Option<[u8; 16]> {
+    let digits = text.strip_prefix(prefix)?.as_bytes();
+    if digits.len() != 32 {
+        return None;
+    }
+    let mut id = [0; 16];
+    for (byte, pair) in id.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = hex_value(pair[0])? << 4 | hex_value(pair[1])?;
+    }
+    Some(id)
 }
 
 fn hex_value(digit: u8) -> Option<u8> {

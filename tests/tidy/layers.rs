@@ -8,7 +8,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &["wire"]),
     ("mcp", &["mcp"]),
     ("judgement", &["action", "policy", "authorize"]),
-    ("effects", &["trust", "home", "window", "credential", "child", "execute"]),
+    ("effects", &["trust", "home", "window", "credential", "child", "execute", "audit"]),
     ("wiring", &["gateway"]),
     ("commands", &["cli", "main"]),
 ];
@@ -22,6 +22,7 @@ const UNKNOWN: &[(&str, &[&str])] = &[
     ("src/credential", &["wire::rpc", "crate::mcp"]),
     ("src/child", &["wire::rpc", "crate::mcp"]),
     ("src/execute", &["wire::rpc", "crate::mcp"]),
+    ("src/audit", &["wire::rpc", "crate::mcp"]),
     ("src/gateway", &["env::args"]),
 ];
 

@@ -1,0 +1,247 @@
+//! The one thread that writes to the record, and the handle of all who have something to record.
+//!
+//! Whatever waits becomes one row: one sealing, one signature, one sync. While nothing waits,
+//! encapsulations for rows to come are made.
+//!
+//! Invariant: who asked for something to be durable gets one answer, and a good one only after the
+//! row is synced and covered by the head. What fails is not tried again behind anybody's back.
+
+mod batch;
+mod thread;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+
+use super::Unavailable;
+use super::chain::Settings;
+use super::event::{Ended, Event, Intent};
+use super::refusals::Refusals;
+use crate::limits;
+use crate::name::{CallId, SessionId};
+
+/// What the record of a session is made of.
+#[derive(Clone, Debug)]
+pub struct Parts {
+    /// The folder `audit` of the home.
+    pub folder: PathBuf,
+    /// The folder `run` of the home, for the list of open calls.
+    pub run: PathBuf,
+    /// The session, whose file in `run` is made with the first event.
+    pub session: SessionId,
+    /// What the configuration says.
+    pub settings: Settings,
+}
+
+/// The handle of the record. Clones share one thread, which starts with the first event.
+#[derive(Clone, Debug)]
+pub struct Audit(Arc<Shared>);
+
+/// That something is on the disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Durable {
+    /// The number of the row that holds it.
+    pub seq: u64,
+}
+
+/// An answer that is still to come.
+#[must_use]
+#[derive(Debug)]
+pub struct Ticket(Receiver<Answer>);
+
+type Answer = Result<Durable, Unavailable>;
+
+impl Ticket {
+    /// Waits for the answer.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: nothing was acknowledged.
+    pub fn wait(self) -> Answer {
+        self.0.recv().unwrap_or(Err(Unavailable::Busy))
+    }
+}
+
+/// What becomes of a call with an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    Opens(CallId),
+    Closes(CallId),
+    Neither,
+}
+
+/// One event on its way.
+struct Item {
+    text: String,
+    turn: Turn,
+    at_ms: u64,
+    reply: Option<Sender<Answer>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    parts: Parts,
+    running: Mutex<Running>,
+    counts: Arc<Mutex<Counts>>,
+}
+
+/// What is told later, in one event.
+#[derive(Debug, Default)]
+struct Counts {
+    refusals: Refusals,
+    lost: u64,
+    lost_from_ms: u64,
+}
+
+#[derive(Debug, Default)]
+enum Running {
+    #[default]
+    NotYet,
+    Now {
+        inbox: Sender<Item>,
+        done: Receiver<()>,
+        thread: JoinHandle<()>,
+    },
+    Ended,
+}
+
+impl Audit {
+    /// The record of a session. Nothing is opened and no thread started before the first event.
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(Shared { parts, running: Mutex::default(), counts: Arc::default() }))
+    }
+
+    /// Records that an action is about to begin, and waits until that is durable.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: the action must not begin.
+    pub fn intent(&self, intent: Intent) -> Answer {
+        self.submit(&Event::Intent(intent))?.wait()
+    }
+
+    /// Records how a call ended whose intent is recorded, and waits until that is durable.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: the call stays listed as open.
+    pub fn outcome(&self, ended: Ended) -> Answer {
+        self.submit(&Event::Ended(ended))?.wait()
+    }
+
+    /// Records an event without waiting. What cannot be written is counted, and the count written
+    /// later; refusals beyond `limits::AUDIT_REFUSALS_PER_MINUTE` are counted too.
+    pub fn note(&self, event: &Event) {
+        let at_ms = now_ms();
+        if let Event::Refused(refused) = event
+            && !counts(&self.0.counts).refusals.admit(refused, at_ms)
+        {
+            return;
+        }
+        if self.send(self.0.parts.session, event, at_ms, None).is_err() {
+            counts(&self.0.counts).lose(at_ms, 1);
+        }
+    }
+
+    /// Hands an event over; the answer is waited for elsewhere. Never blocks.
+    ///
+    /// # Errors
+    /// [`Unavailable::Busy`]: the inbox is full, or the event is too long.
+    pub fn submit(&self, event: &Event) -> Result<Ticket, Unavailable> {
+        self.submit_for(self.0.parts.session, event)
+    }
+
+    /// Records an event of another session, whose file in `run` is locked by us, and waits.
+    pub(super) fn record_for(&self, session: SessionId, event: &Event) -> Answer {
+        self.submit_for(session, event)?.wait()
+    }
+
+    /// Takes no more events, and waits until what came is written; false where time is over first.
+    pub fn end(&self, within: Duration) -> bool {
+        self.0.end(within)
+    }
+
+    fn submit_for(&self, session: SessionId, event: &Event) -> Result<Ticket, Unavailable> {
+        let (reply, answer) = bounded(1);
+        self.send(session, event, now_ms(), Some(reply))?;
+        Ok(Ticket(answer))
+    }
+
+    fn send(
+        &self,
+        session: SessionId,
+        event: &Event,
+        at_ms: u64,
+        reply: Option<Sender<Answer>>,
+    ) -> Result<(), Unavailable> {
+        let text = event.write(session, at_ms).ok_or(Unavailable::Busy)?;
+        let turn = match event {
+            Event::Intent(Intent { call, .. }) => Turn::Opens(*call),
+            Event::Ended(Ended { call, .. }) => Turn::Closes(*call),
+            _ => Turn::Neither,
+        };
+        let inbox = self.0.inbox()?;
+        inbox.try_send(Item { text, turn, at_ms, reply }).map_err(|fault| match fault {
+            TrySendError::Full(_) | TrySendError::Disconnected(_) => Unavailable::Busy,
+        })
+    }
+}
+
+impl Shared {
+    fn inbox(&self) -> Result<Sender<Item>, Unavailable> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*running {
+            Running::Now { inbox, .. } => Ok(inbox.clone()),
+            Running::Ended => Err(Unavailable::Busy),
+            Running::NotYet => {
+                let (inbox, items) = bounded(limits::AUDIT_INBOX);
+                let (ended, done) = bounded(1);
+                let thread =
+                    thread::start(self.parts.clone(), items, Arc::clone(&self.counts), ended)?;
+                *running = Running::Now { inbox: inbox.clone(), done, thread };
+                Ok(inbox)
+            }
+        }
+    }
+
+    fn end(&self, within: Duration) -> bool {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let Running::Now { inbox, done, thread } = std::mem::replace(&mut *running, Running::Ended)
+        else {
+            return true;
+        };
+        drop(inbox);
+        // The thread ends with its channel; one that is held by the disk is left behind.
+        let ended =
+            !matches!(done.recv_timeout(within), Err(crossbeam_channel::RecvTimeoutError::Timeout));
+        if ended {
+            thread.join().ok();
+        }
+        ended
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.end(limits::AUDIT_END_FOR);
+    }
+}
+
+impl Counts {
+    fn lose(&mut self, at_ms: u64, count: u64) {
+        if self.lost == 0 {
+            self.lost_from_ms = at_ms;
+        }
+        self.lost += count;
+    }
+}
+
+fn counts(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

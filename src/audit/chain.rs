@@ -1,0 +1,384 @@
+//! The one chain of a home, continued by whichever gateway holds its lock.
+//!
+//! Invariant: no complete row is rewritten, and a row is acknowledged only when it is synced and
+//! `audit/head` covers it.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::fs::{FallocateFlags, OFlags};
+use rustix::io::Errno;
+
+use super::contents::{self, Origin, Start};
+use super::head::{Head, SignedHead};
+use super::recipient::Recipient;
+use super::row::Row;
+use super::seal::Sealer;
+use super::signing::{self, SigningKey};
+use super::tail::Tail;
+use super::{Unavailable, folder};
+use crate::clock::Deadline;
+use crate::limits;
+
+/// What a configuration may say of the record's files.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How long a segment may become, in bytes.
+    pub segment_bytes: u64,
+    /// How long the lock is waited for.
+    pub lock_for: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { segment_bytes: limits::AUDIT_SEGMENT_BYTES, lock_for: limits::AUDIT_LOCK_FOR }
+    }
+}
+
+/// The events of one row.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// The events, one JSON object a line.
+    pub text: &'a [u8],
+    /// How many intents are among them.
+    pub opened: u32,
+    /// How many ends of calls whose intents were recorded.
+    pub closed: u32,
+    /// How many are known to be open afterwards, whatever the record's own count says.
+    pub at_least_open: u32,
+    /// Whether it may use the room that is kept for ends of calls.
+    pub may_use_reserve: bool,
+}
+
+/// The record of one home, as one process continues it.
+#[derive(Debug)]
+pub struct Chain {
+    folder: PathBuf,
+    settings: Settings,
+    files: Option<Files>,
+    sealer: Sealer,
+    /// The segment of a row whose sync failed, and where that row begins.
+    distrusted: Option<(u64, u64)>,
+    sync: fn(&File) -> io::Result<()>,
+}
+
+/// What is kept open between commits.
+#[derive(Debug)]
+struct Files {
+    lock: File,
+    lock_inode: (u64, u64),
+    head: File,
+    recipients: (Vec<Recipient>, Stamp),
+    /// What was found under the lock the last time.
+    tail: Option<(Tail, SigningKey)>,
+}
+
+type Stamp = (u64, u64, i64, i64);
+
+/// Gives the lock back.
+struct Held<'a>(&'a File);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // It goes with the file at the latest.
+        self.0.unlock().ok();
+    }
+}
+
+impl Chain {
+    /// The record in this folder. Nothing is opened yet.
+    pub fn new(folder: PathBuf, settings: Settings) -> Self {
+        let sealer = Sealer::new(Vec::new());
+        Self { folder, settings, files: None, sealer, distrusted: None, sync: File::sync_data }
+    }
+
+    /// Makes encapsulations for a row to come; false once there are enough.
+    pub fn prepare(&mut self) -> bool {
+        !self.sealer.recipients().is_empty() && self.sealer.prepare()
+    }
+
+    /// Appends one row. On return it is durable, and its number is known.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: it is not acknowledged. The next attempt looks at everything anew.
+    pub fn commit(&mut self, batch: &Batch<'_>, now_ms: u64) -> Result<u64, Unavailable> {
+        let mut files = self.take_files()?;
+        let lock = files.lock.try_clone()?;
+        let _held = acquire(&lock, Deadline::after(self.settings.lock_for))?;
+        let (tail, key) = self.current(&mut files)?;
+        let (mut tail, key) = self.rotate_if_due(&files, tail, key, batch, now_ms)?;
+        let seq = self.append(&files, &mut tail, &key, batch)?;
+        files.tail = Some((tail, key));
+        self.files = Some(files);
+        Ok(seq)
+    }
+
+    /// Looks at the record as it stands now and signs its head.
+    ///
+    /// # Errors
+    /// [`Unavailable`].
+    pub fn signed_head(&mut self) -> Result<SignedHead, Unavailable> {
+        self.locked(|_, head, tail, key| {
+            let now = tail.head(head.chain);
+            Ok(SignedHead::sign(&now, key))
+        })
+    }
+
+    /// Runs something under the lock, with the end of the record looked up.
+    pub(super) fn locked<T>(
+        &mut self,
+        act: impl FnOnce(&std::path::Path, &Head, &Tail, &SigningKey) -> Result<T, Unavailable>,
+    ) -> Result<T, Unavailable> {
+        let mut files = self.take_files()?;
+        let lock = files.lock.try_clone()?;
+        let _held = acquire(&lock, Deadline::after(self.settings.lock_for))?;
+        let (tail, key) = self.current(&mut files)?;
+        let head = Head::read(&files.head)?.ok_or_else(no_head)?;
+        let result = act(&self.folder, &head, &tail, &key);
+        files.tail = Some((tail, key));
+        self.files = Some(files);
+        result
+    }
+
+    /// The files, opened anew where the folder is not the one that they are of.
+    fn take_files(&mut self) -> Result<Files, Unavailable> {
+        let lock_path = self.folder.join("lock");
+        if let Some(files) = self.files.take() {
+            let same = std::fs::symlink_metadata(&lock_path)
+                .is_ok_and(|it| inode(&it) == files.lock_inode);
+            if same {
+                return Ok(files);
+            }
+        }
+        folder::check(&self.folder)?;
+        let missing = |fault: io::Error| match fault.kind() {
+            io::ErrorKind::NotFound => Unavailable::Missing,
+            _ => fault.into(),
+        };
+        let lock = folder::open_own(&lock_path, OFlags::RDONLY).map_err(missing)?;
+        let head = folder::open_own(&self.folder.join("head"), OFlags::RDWR).map_err(missing)?;
+        let lock_inode = inode(&lock.metadata()?);
+        let recipients = (folder::recipients(&self.folder)?, self.recipients_stamp()?);
+        Ok(Files { lock, lock_inode, head, recipients, tail: None })
+    }
+
+    fn recipients_stamp(&self) -> io::Result<Stamp> {
+        let stat = std::fs::symlink_metadata(self.folder.join("recipients"))?;
+        Ok((stat.ino(), stat.len(), stat.mtime(), stat.mtime_nsec()))
+    }
+
+    /// The end of the record, looked up again where anybody wrote since.
+    fn current(&mut self, files: &mut Files) -> Result<(Tail, SigningKey), Unavailable> {
+        let head = Head::read(&files.head)?.ok_or_else(no_head)?;
+        let stamp = self.recipients_stamp()?;
+        if stamp != files.recipients.1 {
+            files.recipients = (folder::recipients(&self.folder)?, stamp);
+        }
+        if let Some((tail, key)) = files.tail.take()
+            && self.distrusted.is_none()
+            && tail.is_current(&self.folder, &head)?
+        {
+            return Ok((tail, key));
+        }
+        let distrusted = self.distrusted == Some((head.segment, head.bytes));
+        let tail = Tail::find(&self.folder, &head, distrusted)?;
+        let key =
+            signing::load(&self.folder, &tail.start.key).map_err(|fault| match fault.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::InvalidData => Unavailable::KeyLost,
+                _ => fault.into(),
+            })?;
+        Ok((tail, key))
+    }
+
+    /// Begins a new segment where one is due: by size, day, recipients, a torn tail, a failed sync.
+    fn rotate_if_due(
+        &mut self,
+        files: &Files,
+        tail: Tail,
+        key: SigningKey,
+        batch: &Batch<'_>,
+        now_ms: u64,
+    ) -> Result<(Tail, SigningKey), Unavailable> {
+        let Start { segment: _, begun_ms, recipients, .. } = &tail.start;
+        let row = row_bytes(recipients.len(), batch.text.len());
+        let must = !tail.unnoted.is_empty() || self.distrusted.is_some();
+        let due = must
+            || (tail.bytes + row > self.settings.segment_bytes && tail.seq > tail.first_seq)
+            || day(now_ms) > day(*begun_ms)
+            || *recipients != files.recipients.0;
+        if !due {
+            return Ok((tail, key));
+        }
+        match self.rotate(files, &tail, &key, now_ms) {
+            Ok(begun) => {
+                self.distrusted = None;
+                // Room kept behind the end is of no use there any more; without it nothing is lost.
+                tail.file.set_len(tail.bytes).ok();
+                Ok(begun)
+            }
+            // What is open must find an end, even in a segment that is longer than it should be.
+            Err(Unavailable::Full) if !must => Ok((tail, key)),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    fn rotate(
+        &self,
+        files: &Files,
+        tail: &Tail,
+        key: &SigningKey,
+        now_ms: u64,
+    ) -> Result<(Tail, SigningKey), Unavailable> {
+        let chain = Head::read(&files.head)?.ok_or_else(no_head)?.chain;
+        let next = SigningKey::fresh();
+        next.store_next(&self.folder)?;
+        let start = Start {
+            segment: tail.start.segment + 1,
+            begun_ms: now_ms.max(tail.start.begun_ms),
+            open: tail.open,
+            key: *next.public(),
+            recipients: files.recipients.0.clone(),
+            torn: tail.unnoted.clone(),
+            origin: Origin::GoesOn,
+        };
+        let contents = start.write().ok_or(Unavailable::Full)?;
+        let row = Row::sign(chain, tail.next_place(), contents, key);
+        let path = folder::segment(&self.folder, start.segment);
+        let begun =
+            begin(&path, &row, start, reserve(tail.open, files.recipients.0.len()), self.sync)
+                .and_then(|begun| folder::sync(&self.folder).map(|()| begun));
+        let begun = match begun {
+            Ok(begun) => begun,
+            Err(fault) => {
+                // It holds no acknowledged row; what stays is set aside by whoever comes next.
+                std::fs::remove_file(&path).ok();
+                return Err(fault.into());
+            }
+        };
+        begun.head(chain).write(&files.head)?;
+        signing::promote(&self.folder)?;
+        Ok((begun, next))
+    }
+
+    fn append(
+        &mut self,
+        files: &Files,
+        tail: &mut Tail,
+        key: &SigningKey,
+        batch: &Batch<'_>,
+    ) -> Result<u64, Unavailable> {
+        let recipients = tail.start.recipients.as_slice();
+        if self.sealer.recipients() != recipients {
+            self.sealer = Sealer::new(recipients.to_vec());
+        }
+        let chain = Head::read(&files.head)?.ok_or_else(no_head)?.chain;
+        let open = tail.open.saturating_add(batch.opened).saturating_sub(batch.closed);
+        let open = open.max(batch.at_least_open);
+        let place = tail.next_place();
+        let expected = row_bytes(recipients.len(), batch.text.len());
+        let kept = if batch.may_use_reserve { 0 } else { reserve(open, recipients.len()) };
+        make_room(tail, expected + kept)?;
+        let sealed = contents::seal_events(&mut self.sealer, open, batch.text, chain, place)
+            .ok_or_else(|| Unavailable::Untrusted("a recipient is no key".into()))?;
+        let row = Row::sign(chain, place, sealed, key);
+        let line = row.write();
+        let end = tail.bytes + line.len() as u64;
+        let written = tail
+            .file
+            .write_all_at(line.as_bytes(), tail.bytes)
+            .and_then(|()| (self.sync)(&tail.file));
+        if let Err(fault) = written {
+            self.distrusted = Some((tail.start.segment, tail.bytes));
+            // Nobody else should take the row for a good one: it is set aside while the lock is ours,
+            // or, where that fails too, by the next attempt.
+            Tail::find(&self.folder, &tail.head(chain), true).ok();
+            return Err(fault.into());
+        }
+        (tail.bytes, tail.seq, tail.hash, tail.open) = (end, place.seq, row.hash, open);
+        tail.head(chain).write(&files.head)?;
+        Ok(place.seq)
+    }
+}
+
+/// Writes a segment's first row and makes it durable. The folder is the caller's to sync.
+pub(super) fn begin(
+    path: &std::path::Path,
+    row: &Row,
+    start: Start,
+    kept: u64,
+    sync: fn(&File) -> io::Result<()>,
+) -> io::Result<Tail> {
+    let file = folder::create(path)?;
+    let line = row.write();
+    let mut tail = Tail::begun(file, start, row, 0)?;
+    make_room(&mut tail, line.len() as u64 + kept)?;
+    tail.file.write_all_at(line.as_bytes(), 0)?;
+    sync(&tail.file)?;
+    tail.bytes = line.len() as u64;
+    Ok(tail)
+}
+
+/// Has blocks ready behind the end of the segment, so that rows to come need none.
+fn make_room(tail: &mut Tail, bytes: u64) -> io::Result<()> {
+    if tail.reserved_to >= tail.bytes + bytes {
+        return Ok(());
+    }
+    let ahead = bytes.next_multiple_of(limits::AUDIT_ROOM_BYTES);
+    for bytes in [ahead, bytes] {
+        match rustix::fs::fallocate(&tail.file, FallocateFlags::KEEP_SIZE, tail.bytes, bytes) {
+            Ok(()) => {
+                tail.reserved_to = tail.bytes + bytes;
+                return Ok(());
+            }
+            // This file system cannot keep room; what is open may find none.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(()),
+            Err(Errno::NOSPC | Errno::DQUOT) => {}
+            Err(fault) => return Err(fault.into()),
+        }
+    }
+    Err(io::ErrorKind::StorageFull.into())
+}
+
+/// The room for the ends of this many calls, each in a row of its own.
+fn reserve(open: u32, recipients: usize) -> u64 {
+    u64::from(open) * row_bytes(recipients, limits::AUDIT_OUTCOME_BYTES)
+}
+
+/// The most that a row with a text of this length takes, line feed included.
+fn row_bytes(recipients: usize, text: usize) -> u64 {
+    const REST: usize = 320;
+    (contents::events_bytes(recipients, text).div_ceil(3) * 4 + REST) as u64
+}
+
+fn day(ms: u64) -> u64 {
+    ms / 86_400_000
+}
+
+fn inode(metadata: &std::fs::Metadata) -> (u64, u64) {
+    (metadata.dev(), metadata.ino())
+}
+
+fn no_head() -> Unavailable {
+    Unavailable::Damaged("audit/head is gone or unreadable".into())
+}
+
+/// Takes the lock, which is held for some milliseconds at a time.
+fn acquire(lock: &File, limit: Deadline) -> Result<Held<'_>, Unavailable> {
+    let mut pause = Duration::from_micros(20);
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(Held(lock)),
+            Err(TryLockError::Error(fault)) => return Err(fault.into()),
+            Err(TryLockError::WouldBlock) if limit.is_over() => return Err(Unavailable::LockStuck),
+            // The system has no waiting for a lock that ends by itself.
+            Err(TryLockError::WouldBlock) => std::thread::park_timeout(pause.min(limit.left())),
+        }
+        pause = (pause * 2).min(Duration::from_millis(2));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! Making the record of a home: its folder, its first key, the first row of its chain.
+//!
+//! Invariant: `audit/head` is made last, so a folder with one holds a whole chain.
+
+use std::fmt;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+
+use super::chain::{self, Chain, Settings};
+use super::contents::{Origin, Predecessor, Start};
+use super::head::Head;
+use super::recipient::Recipient;
+use super::row::{ChainId, Hash, Place, Row};
+use super::signing::SigningKey;
+use super::{Unavailable, folder, random};
+
+/// What was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Made {
+    /// A chain with this name.
+    Chain(ChainId),
+    /// Nothing: there is one.
+    WasThere,
+}
+
+/// Why no chain was made.
+#[derive(Debug)]
+pub enum CreateFault {
+    /// The system refuses a step.
+    System(io::Error),
+    /// The record that is there cannot be left behind.
+    Record(Unavailable),
+    /// The record that is there can be continued.
+    StillUsable,
+}
+
+impl fmt::Display for CreateFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System(fault) => write!(out, "{fault}"),
+            Self::Record(fault) => write!(out, "{fault}"),
+            Self::StillUsable => {
+                out.write_str("the record can be continued: no new chain is needed")
+            }
+        }
+    }
+}
+
+impl From<io::Error> for CreateFault {
+    fn from(fault: io::Error) -> Self {
+        Self::System(fault)
+    }
+}
+
+/// Makes the record in a folder, sealed to these recipients, unless there is one.
+///
+/// # Errors
+/// [`CreateFault`]. What was begun is begun anew the next time.
+pub fn create(audit: &Path, recipients: &[Recipient], now_ms: u64) -> Result<Made, CreateFault> {
+    match DirBuilder::new().mode(0o700).create(audit) {
+        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
+    folder::check(audit).map_err(CreateFault::Record)?;
+    if audit.join("head").exists() {
+        return Ok(Made::WasThere);
+    }
+    if folder::segments(audit)?.iter().any(|number| *number > 1) {
+        let what = "segments are there, and no head".to_owned();
+        return Err(CreateFault::Record(Unavailable::Damaged(what)));
+    }
+    let list: String = recipients.iter().map(|recipient| format!("{recipient}\n")).collect();
+    renewed(&audit.join("recipients"), list.as_bytes())?;
+    renewed(&audit.join("lock"), b"")?;
+    Ok(Made::Chain(first(audit, recipients.to_vec(), now_ms, None)?))
+}
+
+/// Begins a new chain where the signing key of the old one is lost; its first row names the old head.
+/// The old files go to a folder below.
+///
+/// # Errors
+/// [`CreateFault`]; nothing is moved while the old chain can be continued.
+pub fn renew(audit: &Path, now_ms: u64) -> Result<ChainId, CreateFault> {
+    match Chain::new(audit.into(), Settings::default()).signed_head() {
+        Ok(_) => return Err(CreateFault::StillUsable),
+        Err(Unavailable::KeyLost) => {}
+        Err(fault) => return Err(CreateFault::Record(fault)),
+    }
+    let recipients = folder::recipients(audit).map_err(CreateFault::Record)?;
+    let lock = File::open(audit.join("lock"))?;
+    lock.lock()?;
+    let text = std::fs::read(audit.join("head"))?;
+    let unreadable =
+        || CreateFault::Record(Unavailable::Damaged("audit/head is unreadable".into()));
+    let head = Head::parse(&text).ok_or_else(unreadable)?;
+    let old = audit.join(format!("chain-{}", &head.chain.to_string()[..16]));
+    DirBuilder::new().mode(0o700).create(&old)?;
+    for entry in std::fs::read_dir(audit)? {
+        let name = entry?.file_name();
+        let moves = name.to_str().is_some_and(|name| {
+            name.ends_with(".jsonl") || name.ends_with(".torn") || name.starts_with("signing.")
+        });
+        if moves {
+            std::fs::rename(audit.join(&name), old.join(&name))?;
+        }
+    }
+    std::fs::rename(audit.join("head"), old.join("head"))?;
+    let after = Predecessor { chain: head.chain, seq: head.seq, hash: head.hash };
+    first(audit, recipients, now_ms, Some(after))
+}
+
+fn first(
+    audit: &Path,
+    recipients: Vec<Recipient>,
+    now_ms: u64,
+    after: Option<Predecessor>,
+) -> Result<ChainId, CreateFault> {
+    let key = SigningKey::fresh();
+    key.store_first(audit)?;
+    let start = Start {
+        segment: 1,
+        begun_ms: now_ms,
+        open: 0,
+        key: *key.public(),
+        recipients,
+        torn: Vec::new(),
+        origin: Origin::Begins { random: random(), after },
+    };
+    let contents = start.write().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let chain = ChainId::of(&contents);
+    let row = Row::sign(chain, Place { seq: 1, prev: Hash::NONE }, contents, &key);
+    let path = folder::segment(audit, 1);
+    match std::fs::remove_file(&path) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+        removed => removed?,
+    }
+    let begun = chain::begin(&path, &row, start, 0, File::sync_all)?;
+    let unfinished = audit.join("head.new");
+    renewed(&unfinished, b"")?;
+    let file = File::options().write(true).open(&unfinished)?;
+    begun.head(chain).write(&file)?;
+    file.sync_all()?;
+    std::fs::rename(unfinished, audit.join("head"))?;
+    folder::sync(audit)?;
+    Ok(chain)
+}
+
+/// Writes a small file, whatever a broken-off attempt left there.
+fn renewed(path: &Path, text: &[u8]) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+        removed => removed?,
+    }
+    let mut file = folder::create(path)?;
+    file.write_all(text)?;
+    file.sync_all()
+}

@@ -1,0 +1,87 @@
+use super::*;
+
+fn session() -> SessionId {
+    SessionId::new([7; 16])
+}
+
+fn call() -> CallId {
+    CallId::new([9; 16])
+}
+
+fn intent(url: &str) -> Event {
+    Event::Intent(Intent {
+        call: call(),
+        tool: "http_request".into(),
+        target: Name::parse("github"),
+        rule: Some("rules[0]".into()),
+        credential: Name::parse("token"),
+        approval: None,
+        received_ms: 1,
+        authorized_ms: 2,
+        act: Act::Http {
+            method: "GET".into(),
+            url: url.into(),
+            headers: vec![("accept".into(), "\"x\"\n".into())],
+            body: Some(Digest::of(b"")),
+        },
+    })
+}
+
+#[test]
+fn an_intent_holds_all_that_will_be_done() {
+    let text = intent("https://api.github.com/x?y=z").write(session(), 5).unwrap();
+    assert_eq!(
+        text,
+        concat!(
+            r#"{"at":5,"session":"s_07070707070707070707070707070707","event":"intent","#,
+            r#""call":"c_09090909090909090909090909090909","tool":"http_request","target":"github","#,
+            r#""rule":"rules[0]","credential":"token","received":1,"authorized":2,"#,
+            r#""act":{"method":"GET","url":"https://api.github.com/x?y=z","#,
+            r#""headers":[["accept","\"x\"\n"]],"body":{"bytes":0,"sha256":"#,
+            r#""e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}"#
+        )
+    );
+    let entry = Entry::parse(&text).unwrap();
+    assert_eq!((entry.at_ms, entry.session, entry.call), (5, session(), Some(call())));
+    assert_eq!(entry.text(&["act", "url"]).as_deref(), Some("https://api.github.com/x?y=z"));
+    assert_eq!(entry.number(&["act", "body", "bytes"]), Some(0));
+}
+
+#[test]
+fn the_longest_end_fits_the_room_that_is_kept_for_it() {
+    let mut ended = Ended::new(call(), State::CancelledBeforeDispatch);
+    ended.outcome = Some(Outcome::RemoteFailure);
+    ended.reason = Some(Reason::RecordUnavailable);
+    ended.dispatched_ms = Some(u64::MAX);
+    ended.status = Some(u16::MAX);
+    (ended.sent_bytes, ended.received_bytes) = (Some(u64::MAX), Some(u64::MAX));
+    ended.redactions = u64::MAX;
+    ended.diagnostics = Some(Diagnostics {
+        stderr_bytes_seen: u64::MAX,
+        stderr_bytes_retained: u64::MAX,
+        stderr_kept: "head_and_tail",
+        exit_status: Some(255),
+        exit_signal: Some(255),
+        debug_active: false,
+        stream_end: "reader_completed_after_deadline",
+    });
+    let text = Event::Ended(ended).write(session(), u64::MAX).unwrap();
+    assert!(text.len() < limits::AUDIT_OUTCOME_BYTES / 2, "{}", text.len());
+}
+
+#[test]
+fn what_is_too_long_is_no_event() {
+    assert!(intent(&"x".repeat(limits::AUDIT_EVENT_BYTES)).write(session(), 0).is_none());
+    let long = "é".repeat(limits::AUDIT_WORDS_BYTES);
+    let refused = Event::Refused(Refused {
+        call: None,
+        state: State::Rejected,
+        reason: Reason::Arguments,
+        tool: Some(long.clone()),
+        target: None,
+        rule: None,
+        about: Some(long),
+        fingerprint: None,
+    });
+    assert!(refused.write(session(), 0).unwrap().len() < 1024);
+}

@@ -1,0 +1,193 @@
+//! Open calls: which have begun and have no recorded end, in clear, one file for each session.
+//!
+//! Shape of `run/<session>`: places of 35 bytes, each a call's name or hyphens, then LF. The file is
+//! locked for the session's life, so whoever gets the lock knows that the session is over: no
+//! process id is trusted, and no log need be read.
+//!
+//! Invariant: a call is listed, durably, before its intent is, and unlisted after its end is.
+
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use super::appender::Audit;
+use super::event::{Ended, Event};
+use super::{Unavailable, folder};
+use crate::limits;
+use crate::name::{CallId, SessionId};
+use crate::state::State;
+
+const PLACE_BYTES: usize = 35;
+const EMPTY: &[u8; PLACE_BYTES] = b"----------------------------------\n";
+
+/// The list of the session that this process is.
+#[derive(Debug)]
+pub struct OpenCalls {
+    file: File,
+    path: PathBuf,
+    places: HashMap<CallId, usize>,
+    free: Vec<usize>,
+}
+
+impl OpenCalls {
+    /// Makes the session's file in the folder `run` and locks it for life.
+    ///
+    /// # Errors
+    /// The file cannot be made, or is somebody else's.
+    pub fn begin(run: &Path, session: SessionId) -> io::Result<Self> {
+        let path = run.join(session.to_string());
+        loop {
+            let file = folder::create(&path)?;
+            match file.try_lock() {
+                Ok(()) if is_at(&file, &path) => {
+                    folder::sync(run)?;
+                    return Ok(Self { file, path, places: HashMap::new(), free: Vec::new() });
+                }
+                // Somebody took it for a dead session's, found it empty, and removes it.
+                Ok(()) | Err(TryLockError::WouldBlock) => drop(file),
+                Err(TryLockError::Error(fault)) => return Err(fault),
+            }
+            while path.exists() {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// Lists calls whose intents are about to be recorded. On return the list is durable.
+    ///
+    /// # Errors
+    /// Some may be listed and some not: unlist them all.
+    pub fn list(&mut self, calls: impl Iterator<Item = CallId>) -> io::Result<()> {
+        let mut any = false;
+        for call in calls {
+            if self.places.len() >= limits::OPEN_CALLS {
+                return Err(io::ErrorKind::QuotaExceeded.into());
+            }
+            let place = self.free.pop().unwrap_or(self.places.len());
+            self.places.insert(call, place);
+            self.write(place, format!("{call}\n").as_bytes())?;
+            any = true;
+        }
+        if any { self.file.sync_data() } else { Ok(()) }
+    }
+
+    /// Takes a call off the list: its end is durable, or its intent never was.
+    ///
+    /// # Errors
+    /// It stays on the disk; at worst it is closed a second time, as unknown, after this session.
+    pub fn unlist(&mut self, call: CallId) -> io::Result<()> {
+        match self.places.remove(&call) {
+            Some(place) => {
+                self.free.push(place);
+                self.write(place, EMPTY)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// How many are listed.
+    pub fn count(&self) -> usize {
+        self.places.len()
+    }
+
+    fn write(&self, place: usize, text: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(text, (place * PLACE_BYTES) as u64)
+    }
+}
+
+/// A list without calls goes; one with calls stays for whoever closes them.
+impl Drop for OpenCalls {
+    fn drop(&mut self) {
+        if self.places.is_empty() {
+            std::fs::remove_file(&self.path).ok();
+        }
+    }
+}
+
+/// A session that has a file in `run`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Listed {
+    /// The session.
+    pub session: SessionId,
+    /// Whether it goes on.
+    pub is_live: bool,
+    /// Its open calls.
+    pub calls: Vec<CallId>,
+}
+
+/// The sessions that have files in `run`, and their open calls.
+///
+/// # Errors
+/// The folder or a file cannot be read.
+pub fn listed(run: &Path) -> io::Result<Vec<Listed>> {
+    let mut all = Vec::new();
+    for (session, path) in sessions(run)? {
+        let file = match folder::open_own(&path, OFlags::RDONLY) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+            file => file?,
+        };
+        // A shared lock: two who look do not take each other for the session.
+        let is_live = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        all.push(Listed { session, is_live, calls: read(&file)? });
+    }
+    Ok(all)
+}
+
+/// Closes the calls of sessions that are over as `outcome_unknown`, and removes their files.
+/// Returns how many calls were closed.
+///
+/// # Errors
+/// [`Unavailable`]: what was not closed stays listed.
+pub fn close_abandoned(run: &Path, audit: &Audit) -> Result<usize, Unavailable> {
+    let mut closed = 0;
+    for (session, path) in sessions(run)? {
+        let file = match folder::open_own(&path, OFlags::RDWR) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => continue,
+            file => file?,
+        };
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => continue,
+            Err(TryLockError::Error(fault)) => return Err(fault.into()),
+            Ok(()) if !is_at(&file, &path) => continue,
+            Ok(()) => {}
+        }
+        for call in read(&file)? {
+            let ended = Ended::new(call, State::OutcomeUnknown);
+            audit.record_for(session, &Event::Ended(ended))?;
+            closed += 1;
+        }
+        std::fs::remove_file(&path)?;
+    }
+    Ok(closed)
+}
+
+fn sessions(run: &Path) -> io::Result<Vec<(SessionId, PathBuf)>> {
+    let mut sessions = Vec::new();
+    for entry in std::fs::read_dir(run)? {
+        let entry = entry?;
+        let session = entry.file_name().to_str().and_then(SessionId::parse);
+        sessions.extend(session.map(|session| (session, entry.path())));
+    }
+    Ok(sessions)
+}
+
+/// Whether a file still has its name.
+fn is_at(file: &File, path: &Path) -> bool {
+    let of = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
+    matches!(
+        (file.metadata(), std::fs::symlink_metadata(path)),
+        (Ok(open), Ok(named)) if of(&open) == of(&named)
+    )
+}
+
+/// The calls of a list; a place that was cut short by a power loss lists nothing that was begun.
+fn read(file: &File) -> io::Result<Vec<CallId>> {
+    let mut text = Vec::new();
+    file.take((limits::OPEN_CALLS * PLACE_BYTES) as u64).read_to_end(&mut text)?;
+    let id = |place: &[u8]| CallId::parse(std::str::from_utf8(place.strip_suffix(b"\n")?).ok()?);
+    Ok(text.chunks(PLACE_BYTES).filter_map(id).collect())
+}

@@ -1,0 +1,125 @@
+//! Removing old segments that a head kept elsewhere covers.
+//!
+//! The first row of each removed segment stays, in `pruned.jsonl`: they carry the chain's name and
+//! its keys on to what is left, which so can still be verified.
+//!
+//! Invariant: nothing goes that the head does not cover, and never the newest segment.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::path::Path;
+
+use super::chain::{Chain, Settings};
+use super::head::SignedHead;
+use super::row::Row;
+use super::verify::{self, Anchors};
+use super::{Unavailable, folder};
+
+/// What was removed.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Pruned {
+    /// Whole segments.
+    pub segments: u64,
+    /// The first row that is left.
+    pub first_row: u64,
+}
+
+/// Why nothing was removed.
+#[derive(Debug)]
+pub enum PruneFault {
+    /// The record does not verify against the head; what is wrong, in words.
+    NotCovered(String),
+    /// The record cannot be used now.
+    Record(Unavailable),
+}
+
+impl fmt::Display for PruneFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotCovered(what) => {
+                write!(out, "the record does not hold against this head: {what}")
+            }
+            Self::Record(fault) => write!(out, "{fault}"),
+        }
+    }
+}
+
+impl From<io::Error> for PruneFault {
+    fn from(fault: io::Error) -> Self {
+        Self::Record(fault.into())
+    }
+}
+
+/// Removes the segments all of whose rows the head covers.
+///
+/// # Errors
+/// [`PruneFault`]; a pruning that was broken off is ended by the next.
+pub fn prune(audit: &Path, head: &SignedHead) -> Result<Pruned, PruneFault> {
+    let report = verify::verify(audit, &Anchors { head: Some(*head), chain: None })?;
+    if let Some(damage) = report.damage {
+        return Err(PruneFault::NotCovered(format!("row {}: {}", damage.row, damage.what)));
+    }
+    let mut chain = Chain::new(audit.into(), Settings::default());
+    let removed =
+        chain.locked(|audit, _, tail, _| Ok(remove(audit, head.seq, tail.start.segment)?));
+    removed.map_err(PruneFault::Record)
+}
+
+fn remove(audit: &Path, covered: u64, newest: u64) -> io::Result<Pruned> {
+    let mut kept = match std::fs::read(audit.join("pruned.jsonl")) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Vec::new(),
+        text => text?,
+    };
+    let (mut goes, mut pruned) = (Vec::new(), Pruned::default());
+    for number in folder::segments(audit)? {
+        let line = first_line(audit, number)?;
+        pruned.first_row = Row::parse(line.trim_ascii_end()).map_or(0, |row| row.place.seq);
+        let next = if number < newest { first_line(audit, number + 1)? } else { Vec::new() };
+        let is_covered =
+            Row::parse(next.trim_ascii_end()).is_some_and(|row| row.place.seq <= covered + 1);
+        if !is_covered {
+            break;
+        }
+        // One that was broken off may have written it already.
+        if !kept.ends_with(&line) {
+            kept.extend(line);
+        }
+        goes.push(number);
+    }
+    if goes.is_empty() {
+        return Ok(pruned);
+    }
+    write_kept(audit, &kept)?;
+    for number in &goes {
+        std::fs::remove_file(folder::segment(audit, *number))?;
+    }
+    let oldest = goes.last().map_or(0, |number| number + 1);
+    for (segment, path) in folder::torn_files(audit)? {
+        if segment + 1 < oldest {
+            std::fs::remove_file(path)?;
+        }
+    }
+    folder::sync(audit)?;
+    pruned.segments = goes.len() as u64;
+    Ok(pruned)
+}
+
+fn write_kept(audit: &Path, kept: &[u8]) -> io::Result<()> {
+    let unfinished = audit.join("pruned.new");
+    match std::fs::remove_file(&unfinished) {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+        removed => removed?,
+    }
+    let mut file = folder::create(&unfinished)?;
+    file.write_all(kept)?;
+    file.sync_all()?;
+    std::fs::rename(unfinished, audit.join("pruned.jsonl"))?;
+    folder::sync(audit)
+}
+
+fn first_line(audit: &Path, number: u64) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(folder::segment(audit, number))?).read_until(b'\n', &mut line)?;
+    Ok(line)
+}

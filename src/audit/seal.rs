@@ -1,0 +1,182 @@
+//! Sealing: what a row says, for the auditors only.
+//!
+//! A row's text is encrypted once, under a key made for that row; that key is sealed to each
+//! auditor with single-shot HPKE (RFC 9180, base mode, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256,
+//! ChaCha20-Poly1305). An encapsulation does not depend on the text, so it is made ahead.
+//!
+//! Invariant: nothing that could open a row outlives the sealing of it.
+
+use hpke::aead::AeadCtxS;
+use hpke::{Deserializable as _, OpModeR, OpModeS, Serializable as _};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use zeroize::Zeroizing;
+
+use super::recipient::{Identity, Recipient};
+use super::row::{ChainId, Place};
+use super::{Kem, random};
+use crate::limits;
+
+type Kdf = hpke::kdf::HkdfSha256;
+type Aead = hpke::aead::ChaCha20Poly1305;
+
+/// HPKE's `info`, and the beginning of the associated data of both encryptions.
+const LABEL: &[u8] = b"keyward record seal v1\0";
+/// What a text is filled up to a multiple of, its length in front included.
+pub const BLOCK_BYTES: usize = 512;
+const TAG_BYTES: usize = 16;
+/// A recipient's part: tag, encapsulated key, the sealed row key.
+pub const STANZA_BYTES: usize = 8 + 32 + 48;
+
+/// An encapsulation for each recipient, for one row.
+type Prepared = Vec<([u8; 8], [u8; 32], AeadCtxS<Aead, Kdf, Kem>)>;
+
+/// Seals rows to a fixed set of recipients.
+pub struct Sealer {
+    recipients: Vec<Recipient>,
+    ready: Vec<Prepared>,
+}
+
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Sealer({:?}, {} ready)", self.recipients, self.ready.len())
+    }
+}
+
+impl Sealer {
+    /// Seals to these.
+    pub fn new(recipients: Vec<Recipient>) -> Self {
+        Self { recipients, ready: Vec::new() }
+    }
+
+    /// To whom it seals.
+    pub fn recipients(&self) -> &[Recipient] {
+        &self.recipients
+    }
+
+    /// Makes the encapsulations of one more row ahead; false once there are enough.
+    pub fn prepare(&mut self) -> bool {
+        if self.ready.len() >= limits::AUDIT_PREPARED {
+            return false;
+        }
+        self.ready.extend(self.encapsulate());
+        true
+    }
+
+    /// `None` only for a recipient that is no point to agree with, which [`Recipient`]s of real keys are.
+    fn encapsulate(&self) -> Option<Prepared> {
+        self.recipients
+            .iter()
+            .map(|recipient| {
+                let key = <Kem as hpke::Kem>::PublicKey::from_bytes(&recipient.0).ok()?;
+                let (enc, context) =
+                    hpke::setup_sender::<Aead, Kdf, Kem>(&OpModeS::Base, &key, LABEL).ok()?;
+                let mut bytes = [0; 32];
+                enc.write_exact(&mut bytes);
+                Some((recipient.tag(), bytes, context))
+            })
+            .collect()
+    }
+
+    /// Appends stanzas and body to `header`, which both bind.
+    ///
+    /// Shape: a byte with the number of recipients; for each the tag, the encapsulated key and the
+    /// sealed row key; the encrypted text and its tag. `None` where a recipient's key is none.
+    pub fn seal(
+        &mut self,
+        mut header: Vec<u8>,
+        text: &[u8],
+        chain: ChainId,
+        place: Place,
+    ) -> Option<Vec<u8>> {
+        let bound = bound(chain, place);
+        let prepared = match self.ready.pop() {
+            Some(prepared) => prepared,
+            None => self.encapsulate()?,
+        };
+        let row_key = Zeroizing::new(random::<32>());
+        header.push(u8::try_from(prepared.len()).ok()?);
+        for (tag, enc, mut context) in prepared {
+            header.extend(tag);
+            header.extend(enc);
+            header.extend(context.seal(&*row_key, &bound).ok()?);
+        }
+        let mut body = Zeroizing::new(padded(text)?);
+        let aad = Aad::from([&bound, header.as_slice()].concat());
+        let tag = cipher(&row_key).seal_in_place_separate_tag(nonce(), aad, &mut body).ok()?;
+        header.extend_from_slice(&body);
+        header.extend_from_slice(tag.as_ref());
+        Some(header)
+    }
+}
+
+/// Opens what [`Sealer::seal`] gave, whose first `header` bytes are the caller's.
+pub fn open(
+    identity: &Identity,
+    sealed: &[u8],
+    header: usize,
+    chain: ChainId,
+    place: Place,
+) -> Option<Vec<u8>> {
+    let count = usize::from(*sealed.get(header)?);
+    let body_at = header + 1 + count * STANZA_BYTES;
+    let (head, body) = sealed.split_at_checked(body_at)?;
+    let bound = bound(chain, place);
+    let tag = identity.recipient().tag();
+    let stanza = head[header + 1..].chunks_exact(STANZA_BYTES).find(|it| it.starts_with(&tag))?;
+    let enc = <Kem as hpke::Kem>::EncappedKey::from_bytes(&stanza[8..40]).ok()?;
+    let key = hpke::single_shot_open::<Aead, Kdf, Kem>(
+        &OpModeR::Base,
+        &identity.0,
+        &enc,
+        LABEL,
+        &stanza[40..],
+        &bound,
+    );
+    let key = Zeroizing::new(key.ok()?);
+    let row_key: Zeroizing<[u8; 32]> = Zeroizing::new(key.as_slice().try_into().ok()?);
+    let mut body = body.to_vec();
+    let aad = Aad::from([&bound, head].concat());
+    let text = cipher(&row_key).open_in_place(nonce(), aad, &mut body).ok()?;
+    unpadded(text)
+}
+
+/// How many bytes the part after the header takes for a text of this length.
+pub fn sealed_bytes(recipients: usize, text: usize) -> usize {
+    1 + recipients * STANZA_BYTES + (text + 4).next_multiple_of(BLOCK_BYTES) + TAG_BYTES
+}
+
+fn bound(chain: ChainId, place: Place) -> Vec<u8> {
+    [LABEL, &chain.0.0, &place.seq.to_be_bytes(), &place.prev.0].concat()
+}
+
+fn cipher(key: &[u8; 32]) -> LessSafeKey {
+    LessSafeKey::new(
+        UnboundKey::new(&CHACHA20_POLY1305, key).expect("32 bytes are a key of this cipher"),
+    )
+}
+
+/// A row's key encrypts one text, so its nonce never changes.
+fn nonce() -> Nonce {
+    Nonce::assume_unique_for_key([0; 12])
+}
+
+fn padded(text: &[u8]) -> Option<Vec<u8>> {
+    let mut padded = u32::try_from(text.len()).ok()?.to_be_bytes().to_vec();
+    padded.reserve_exact(text.len() + BLOCK_BYTES);
+    padded.extend(text);
+    padded.resize(padded.len().next_multiple_of(BLOCK_BYTES), 0);
+    Some(padded)
+}
+
+fn unpadded(padded: &[u8]) -> Option<Vec<u8>> {
+    let (length, rest) = padded.split_first_chunk()?;
+    let (text, padding) =
+        rest.split_at_checked(usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
+    let fits = padded.len().is_multiple_of(BLOCK_BYTES)
+        && padding.len() < BLOCK_BYTES
+        && padding.iter().all(|byte| *byte == 0);
+    fits.then(|| text.to_vec())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,332 @@
+//! Checking a record offline, without a secret: spelling, hashes, signatures, order, continuity,
+//! tears; and, against a head or a chain's name kept elsewhere, that it is the one and is whole.
+//!
+//! Invariant: memory does not grow with the record, and the first fault in the order of the rows is
+//! the one that is told.
+
+mod check;
+mod tears;
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::Path;
+
+pub use tears::{Tear, TearState};
+
+use super::contents::{Contents, Origin, Start, Torn};
+use super::folder;
+use super::head::{Head, SignedHead};
+use super::row::{ChainId, Hash, Place, Row};
+use super::signing::PublicKey;
+use crate::limits;
+
+/// What a record is held against.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Anchors {
+    /// A head that was kept elsewhere.
+    pub head: Option<SignedHead>,
+    /// The name that the chain should have.
+    pub chain: Option<ChainId>,
+}
+
+/// Where a record is not as it was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Damage {
+    /// The segment.
+    pub segment: u64,
+    /// The number of the row that should stand there.
+    pub row: u64,
+    /// What is wrong, in words.
+    pub what: String,
+}
+
+/// What a check found.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// The chain.
+    pub chain: Option<ChainId>,
+    /// Good rows, beginnings of segments included.
+    pub rows: u64,
+    /// Segments that were gone over.
+    pub segments: u64,
+    /// Bytes of good rows.
+    pub bytes: u64,
+    /// The first row that is still there, where older ones were pruned.
+    pub pruned_before: Option<u64>,
+    /// The chain that this one follows, where a signing key was lost.
+    pub follows: Option<ChainId>,
+    /// The last good row's number.
+    pub last_seq: u64,
+    /// The last good row's hash, in hex.
+    pub last_hash: String,
+    /// Every tail that was torn off.
+    pub tears: Vec<Tear>,
+    /// The first fault.
+    pub damage: Option<Damage>,
+    /// Whether a head or a chain's name from elsewhere held.
+    pub is_anchored: bool,
+}
+
+/// Checks the record in a folder.
+///
+/// # Errors
+/// A file cannot be read; a file that is missing is damage.
+pub fn verify(audit: &Path, anchors: &Anchors) -> io::Result<Report> {
+    let numbers = folder::segments(audit)?;
+    let head = match std::fs::read(audit.join("head")) {
+        Ok(text) => Head::parse(&text),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
+        Err(fault) => return Err(fault),
+    };
+    let mut walk = Walk::new(audit, anchors, head, numbers.last().copied());
+    let walked = walk.go(&numbers).and_then(|()| walk.finish());
+    let fault = match walked {
+        Ok(()) => None,
+        Err(Stop::Damage(damage)) => Some(damage),
+        Err(Stop::System(fault)) => return Err(fault),
+    };
+    let mut report = walk.report;
+    report.last_seq = walk.seq;
+    report.last_hash = walk.hash.to_string();
+    report.damage = fault;
+    report.is_anchored &= report.damage.is_none();
+    Ok(report)
+}
+
+/// Why a walk goes no further.
+enum Stop {
+    Damage(Damage),
+    System(io::Error),
+}
+
+impl From<io::Error> for Stop {
+    fn from(fault: io::Error) -> Self {
+        Self::System(fault)
+    }
+}
+
+/// A walk over the rows in their order.
+struct Walk<'a> {
+    audit: &'a Path,
+    anchors: &'a Anchors,
+    /// What `audit/head` says.
+    local: Option<Head>,
+    newest: Option<u64>,
+    report: Report,
+    segment: u64,
+    seq: u64,
+    hash: Hash,
+    key: Option<PublicKey>,
+    noted: Vec<Torn>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(
+        audit: &'a Path,
+        anchors: &'a Anchors,
+        local: Option<Head>,
+        newest: Option<u64>,
+    ) -> Self {
+        Self {
+            audit,
+            anchors,
+            local,
+            newest,
+            report: Report::default(),
+            segment: 0,
+            seq: 0,
+            hash: Hash::NONE,
+            key: None,
+            noted: Vec::new(),
+        }
+    }
+
+    fn damage(&self, what: impl Into<String>) -> Stop {
+        Stop::Damage(Damage { segment: self.segment, row: self.seq + 1, what: what.into() })
+    }
+
+    fn go(&mut self, numbers: &[u64]) -> Result<(), Stop> {
+        self.go_over_pruned()?;
+        for number in numbers {
+            let expected = self.segment + 1;
+            self.segment = expected;
+            if *number != expected {
+                return Err(self.damage(format!("segment {expected} is missing")));
+            }
+            self.go_over(*number)?;
+        }
+        Ok(())
+    }
+
+    /// The first rows of segments that are gone: they carry the keys on.
+    fn go_over_pruned(&mut self) -> Result<(), Stop> {
+        let file = match File::open(self.audit.join("pruned.jsonl")) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
+            file => BufReader::new(file?),
+        };
+        let mut lines = Lines::new(file);
+        while let Some(line) = lines.next_line()? {
+            self.segment += 1;
+            let row = line.strip_suffix(b"\n").and_then(Row::parse);
+            let (row, start) = row
+                .and_then(|row| Contents::start(&row.sealed).map(|start| (row, start)))
+                .ok_or_else(|| {
+                    self.damage("pruned.jsonl holds what is no beginning of a segment")
+                })?;
+            if row.place.seq <= self.seq {
+                return Err(self.damage("pruned.jsonl is out of order"));
+            }
+            self.seq = row.place.seq - 1;
+            self.begin(&row, &start)?;
+            // The rows that followed are gone, so the next beginning is held to the key alone.
+            self.report.pruned_before = Some(row.place.seq);
+        }
+        Ok(())
+    }
+
+    fn go_over(&mut self, number: u64) -> Result<(), Stop> {
+        let file = File::open(folder::segment(self.audit, number))?;
+        let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, file));
+        let first = lines.next_line()?.unwrap_or_default();
+        let row = first.strip_suffix(b"\n").and_then(Row::parse);
+        let begun = row.and_then(|row| Contents::start(&row.sealed).map(|start| (row, start)));
+        let Some((row, start)) = begun else {
+            return self.end_badly(&first, &mut lines, "not the beginning of a segment");
+        };
+        if self.report.pruned_before.is_some() && self.report.segments == 0 {
+            if row.place.seq <= self.seq {
+                return Err(self.damage("it does not follow what was pruned"));
+            }
+            (self.seq, self.hash) = (row.place.seq - 1, row.place.prev);
+            self.report.pruned_before = Some(row.place.seq);
+        }
+        if row.place != (Place { seq: self.seq + 1, prev: self.hash }) {
+            return Err(self.damage(misplaced(&row.place, self.seq + 1)));
+        }
+        self.begin(&row, &start)?;
+        self.noted.extend(&start.torn);
+        self.report.rows += 1;
+        self.report.segments += 1;
+        self.report.bytes += first.len() as u64;
+        check::rows(self, &mut lines)
+    }
+
+    /// Judges a segment's first row by itself, and takes its key up.
+    fn begin(&mut self, row: &Row, start: &Start) -> Result<(), Stop> {
+        if start.segment != self.segment {
+            return Err(self.damage(format!("it says that it begins segment {}", start.segment)));
+        }
+        let (chain, key) = match (start.origin, self.report.chain, self.key) {
+            (Origin::Begins { after, .. }, None, _) => {
+                self.report.follows = after.map(|after| after.chain);
+                (ChainId::of(&row.sealed), start.key)
+            }
+            (Origin::GoesOn, Some(chain), Some(key)) => (chain, key),
+            (Origin::Begins { .. }, Some(_), _) => {
+                return Err(self.damage("a chain begins inside another"));
+            }
+            (Origin::GoesOn, ..) => {
+                return Err(self.damage("the beginning of the chain is missing"));
+            }
+        };
+        row.check(chain, &key).map_err(|fault| self.damage(fault.as_str()))?;
+        if self.anchors.chain.is_some_and(|expected| expected != chain) {
+            return Err(self.damage("this is another chain than the one asked for"));
+        }
+        self.report.is_anchored |= self.anchors.chain.is_some();
+        (self.report.chain, self.key) = (Some(chain), Some(start.key));
+        self.pass(row.place.seq, row.hash)
+    }
+
+    /// Takes a good row, and holds it against the heads.
+    fn pass(&mut self, seq: u64, hash: Hash) -> Result<(), Stop> {
+        (self.seq, self.hash) = (seq, hash);
+        let other = || Damage {
+            segment: self.segment,
+            row: seq,
+            what: "a head names another row with this number".into(),
+        };
+        if self.local.is_some_and(|head| head.seq == seq && head.hash != hash) {
+            return Err(Stop::Damage(other()));
+        }
+        if let Some(head) = self.anchors.head.filter(|head| head.seq == seq) {
+            if head.hash != hash || Some(head.chain) != self.report.chain {
+                return Err(Stop::Damage(other()));
+            }
+            if Some(head.key) != self.key || !head.is_signed() {
+                let what = "the head that was kept is not signed by the key in force".into();
+                return Err(Stop::Damage(Damage { what, ..other() }));
+            }
+            self.report.is_anchored = true;
+        }
+        Ok(())
+    }
+
+    /// Judges a line that is no good row: a torn tail, or damage.
+    fn end_badly(&mut self, line: &[u8], lines: &mut Lines, what: &str) -> Result<(), Stop> {
+        let is_last = Some(self.segment) == self.newest && lines.next_line()?.is_none();
+        let is_cut = !line.ends_with(b"\n");
+        let is_uncovered = match self.local {
+            Some(head) => head.seq <= self.seq,
+            // Without a head nobody says what was acknowledged.
+            None => is_cut,
+        };
+        if !(is_last && is_uncovered) {
+            return Err(self.damage(if is_cut { "the row is cut short" } else { what }));
+        }
+        if !line.is_empty() {
+            self.report.tears.push(Tear {
+                segment: self.segment,
+                bytes: line.len() as u64,
+                state: TearState::InPlace,
+            });
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Stop> {
+        if self.report.chain.is_none() {
+            self.segment = 1;
+            return Err(self.damage("there is no chain"));
+        }
+        if let Some(what) =
+            tears::gather(self.audit, &self.noted, self.newest, &mut self.report.tears)?
+        {
+            return Err(self.damage(what));
+        }
+        let heads = [self.local.map(|it| it.seq), self.anchors.head.map(|it| it.seq)];
+        if heads.into_iter().flatten().any(|seq| seq > self.seq) {
+            return Err(self.damage("rows that a head names are missing from the end"));
+        }
+        if let Some(head) = self.anchors.head
+            && self.report.pruned_before.is_some_and(|first| head.seq < first)
+        {
+            return Err(self.damage("the row that the head names was pruned: it shows nothing"));
+        }
+        Ok(())
+    }
+}
+
+fn misplaced(place: &Place, expected: u64) -> String {
+    if place.seq == expected {
+        "it does not follow the row before it".into()
+    } else {
+        format!("row {} stands there", place.seq)
+    }
+}
+
+/// Lines of a file, their line feeds included, of bounded length.
+struct Lines(BufReader<File>);
+
+impl Lines {
+    fn new(file: BufReader<File>) -> Self {
+        Self(file)
+    }
+
+    fn next_line(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut line = Vec::with_capacity(1200);
+        let most = limits::AUDIT_ROW_BYTES as u64 + 1;
+        let count = (&mut self.0).take(most).read_until(b'\n', &mut line)?;
+        Ok((count > 0).then_some(line))
+    }
+}
