@@ -184,6 +184,10 @@ pub const SHOWN_HEADER_BYTES: usize = 16 * 1024;
 pub const CA_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Longest text in bytes that a helper may resolve an argument into.
 pub const RESOLVED_BYTES: usize = 4 * 1024;
+/// Longest name and version that is remembered of a client, in characters.
+pub const CLIENT_CHARACTERS: usize = 128;
+/// How long the record may take for its last row, whatever time is left.
+pub const RECORD_LAST_FOR: Duration = Duration::from_millis(40);
 /// Longest debug window.
 pub const DEBUG_FOR_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Bytes of a helper's stderr that are retained while a debug window is open, where the configuration says less.

@@ -11,6 +11,7 @@ mod entry;
 pub use act::{Act, Digest};
 pub use entry::Entry;
 
+use crate::execute::Diagnostics;
 use crate::limits;
 use crate::name::{CallId, Name, SessionId};
 use crate::state::{Outcome, Reason, State};
@@ -70,8 +71,8 @@ pub struct Intent {
     pub target: Option<Name>,
     /// The rule that decided, by its place.
     pub rule: Option<String>,
-    /// The credential's name.
-    pub credential: Option<Name>,
+    /// The names of the credentials that it gets.
+    pub credentials: Vec<Name>,
     /// Who approved it, where somebody was asked.
     pub approval: Option<String>,
     /// When the call came, in milliseconds since 1970.
@@ -80,25 +81,6 @@ pub struct Intent {
     pub authorized_ms: u64,
     /// All that will be done.
     pub act: Act,
-}
-
-/// What is known of a child's stderr and end.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Diagnostics {
-    /// Bytes that came.
-    pub stderr_bytes_seen: u64,
-    /// Bytes that were kept.
-    pub stderr_bytes_retained: u64,
-    /// Which: `all`, `tail`, `head`, `head_and_tail`.
-    pub stderr_kept: &'static str,
-    /// The child's exit status, where it was seen.
-    pub exit_status: Option<u8>,
-    /// The signal that ended it, where it was seen.
-    pub exit_signal: Option<u8>,
-    /// Whether a window of larger diagnostics was open.
-    pub debug_active: bool,
-    /// How its streams ended.
-    pub stream_end: &'static str,
 }
 
 /// A call whose intent is recorded has ended.
@@ -151,8 +133,8 @@ pub struct Refused {
     pub call: Option<CallId>,
     /// Its terminal state: any in which nothing was done.
     pub state: State,
-    /// Why.
-    pub reason: Reason,
+    /// Why, where the call was one.
+    pub reason: Option<Reason>,
     /// The tool's name.
     pub tool: Option<String>,
     /// The target.
@@ -184,8 +166,8 @@ pub enum Event {
         count: u64,
         /// The first of them, in milliseconds since 1970.
         from_ms: u64,
-        /// How many for each reason.
-        reasons: Vec<(Reason, u64)>,
+        /// How many for each reason; none is that of what was no call.
+        reasons: Vec<(Option<Reason>, u64)>,
     },
     /// Events that could not be written down while the record was unavailable.
     Lost {
@@ -289,7 +271,7 @@ impl Event {
             Self::Refused(refused) => refused.members(object),
             Self::Refusals { count, from_ms, reasons } => {
                 let counts = reasons.iter().fold(Object::new(), |counts, (reason, count)| {
-                    counts.number(reason.as_str(), *count)
+                    counts.number(reason.map_or("no_call", Reason::as_str), *count)
                 });
                 object
                     .number("count", *count)
@@ -342,7 +324,7 @@ impl Intent {
             tool,
             target,
             rule,
-            credential,
+            credentials,
             approval,
             received_ms,
             authorized_ms,
@@ -353,7 +335,7 @@ impl Intent {
             .text("tool", short(tool))
             .text_if("target", target.as_ref().map(Name::as_str))
             .text_if("rule", rule.as_deref().map(short))
-            .text_if("credential", credential.as_ref().map(Name::as_str))
+            .raw("credentials", &array(credentials.iter().map(|name| quoted(name.as_str()))))
             .text_if("approval", approval.as_deref().map(short))
             .number("received", *received_ms)
             .number("authorized", *authorized_ms)
@@ -378,24 +360,33 @@ impl Ended {
             ("redactions", (*redactions > 0).then_some(*redactions)),
         ];
         let object = numbers.into_iter().fold(object, number_if);
-        diagnostics.iter().fold(object, |object, diagnostics| diagnostics.members(object))
+        diagnostics.iter().fold(object, of_child)
     }
 }
 
-impl Diagnostics {
-    fn members(&self, object: Object) -> Object {
-        let Self { stderr_bytes_seen, stderr_bytes_retained, stderr_kept, .. } = self;
-        let Self { exit_status, exit_signal, debug_active, stream_end, .. } = self;
-        let object = object
-            .number("stderr_bytes_seen", *stderr_bytes_seen)
-            .number("stderr_bytes_retained", *stderr_bytes_retained)
-            .text("stderr_kept", stderr_kept)
-            .boolean("stderr_truncated", stderr_bytes_seen > stderr_bytes_retained)
-            .boolean("debug_active", *debug_active)
-            .text("stream_end", stream_end);
-        let object = number_if(object, ("exit_status", exit_status.map(u64::from)));
-        number_if(object, ("exit_signal", exit_signal.map(u64::from)))
-    }
+fn of_child(object: Object, diagnostics: &Diagnostics) -> Object {
+    let Diagnostics {
+        stderr_bytes_seen,
+        stderr_bytes_retained,
+        stderr_kept,
+        stderr_truncated,
+        exit_status,
+        exit_signal,
+        debug_active,
+        stream_end,
+    } = diagnostics;
+    let object = object
+        .number("stderr_bytes_seen", *stderr_bytes_seen)
+        .number("stderr_bytes_retained", *stderr_bytes_retained)
+        .text("stderr_kept", stderr_kept.as_str())
+        .boolean("stderr_truncated", *stderr_truncated)
+        .boolean("debug_active", *debug_active)
+        .text("stream_end", stream_end.as_str());
+    let object = match exit_status {
+        Some(status) => object.raw("exit_status", &status.to_string()),
+        None => object,
+    };
+    object.text_if("exit_signal", exit_signal.as_deref())
 }
 
 impl Refused {
@@ -404,7 +395,7 @@ impl Refused {
         object
             .text_if("call", call.map(|call| call.to_string()).as_deref())
             .text("state", state.as_str())
-            .text("reason", reason.as_str())
+            .text_if("reason", reason.map(Reason::as_str))
             .text_if("tool", tool.as_deref().map(short))
             .text_if("target", target.as_ref().map(Name::as_str))
             .text_if("rule", rule.as_deref().map(short))

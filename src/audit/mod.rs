@@ -6,6 +6,7 @@
 //! Invariant: what [`Audit::intent`] and [`Audit::outcome`] return [`Durable`] for is on the disk,
 //! covered by `audit/head`, and cannot be read by this process any more.
 
+pub mod ancestry;
 mod appender;
 mod chain;
 pub mod contents;
@@ -89,6 +90,20 @@ impl fmt::Display for Unavailable {
 }
 
 impl Unavailable {
+    /// A code without any path, for where others may look.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Untrusted(_) => "untrusted",
+            Self::Damaged(_) => "damaged",
+            Self::KeyLost => "key_lost",
+            Self::Full => "full",
+            Self::LockStuck => "lock_stuck",
+            Self::Busy => "busy",
+            Self::System(_) => "system",
+        }
+    }
+
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -117,7 +132,10 @@ impl From<io::Error> for Unavailable {
 }
 
 /// Random bytes of the kernel.
-fn random<const N: usize>() -> [u8; N] {
+///
+/// # Panics
+/// It gives none: nothing may run under a name or a key that can be guessed.
+pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let mut filled = 0;
     while filled < N {

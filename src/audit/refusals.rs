@@ -18,7 +18,7 @@ pub(super) struct Refusals {
     /// Whether those counted are of a minute that is over.
     overdue: bool,
     from_ms: u64,
-    reasons: Vec<(Reason, u64)>,
+    reasons: Vec<(Option<Reason>, u64)>,
 }
 
 impl Refusals {
@@ -85,7 +85,8 @@ mod tests {
         let mut refusals = Refusals::default();
         let mut told = 0;
         for number in 0..1_000_000_u64 {
-            let reason = if number % 2 == 0 { Reason::Policy } else { Reason::NoTarget };
+            let reason =
+                if number % 2 == 0 { Some(Reason::Policy) } else { Some(Reason::NoTarget) };
             told += u32::from(refusals.admit(&refused(reason), 100_000 + number / 20));
         }
         assert_eq!(told, 60);
@@ -93,10 +94,10 @@ mod tests {
         let expected = Event::Refusals {
             count: 999_940,
             from_ms: 100_003,
-            reasons: vec![(Reason::Policy, 499_970), (Reason::NoTarget, 499_970)],
+            reasons: vec![(Some(Reason::Policy), 499_970), (Some(Reason::NoTarget), 499_970)],
         };
         assert_eq!(refusals.due(160_000, false), Some(expected));
         assert_eq!(refusals.due(999_999, true), None);
-        assert!(refusals.admit(&refused(Reason::Policy), 160_000));
+        assert!(refusals.admit(&refused(Some(Reason::Policy)), 160_000));
     }
 }

@@ -52,7 +52,8 @@ fn serve(
     let signals = signals::start()?;
     let logging = log::install()?;
     let rate = home.map(|home| Rate::new(home.run_folder()));
-    let ending = gateway::serve(Parts { stdin, stdout, config, executor, rate, signals })?;
+    let ending =
+        gateway::serve(Parts { stdin, stdout, config, executor, rate, audit: None, signals })?;
     let exit = match ending {
         Ending::Normal => Exit::Done,
         Ending::BrokenContract => Exit::BrokenContract,

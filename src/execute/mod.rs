@@ -202,6 +202,15 @@ pub enum End {
 }
 
 impl End {
+    /// Why it did not complete, where that has a code.
+    pub fn reason(self) -> Option<Reason> {
+        match self {
+            Self::NotDispatched(reason) => Some(reason),
+            Self::Unknown(reason) => reason,
+            Self::Completed(_) | Self::CancelledBefore | Self::CancelledAfter => None,
+        }
+    }
+
     /// The terminal state.
     pub fn state(self) -> State {
         match self {

@@ -6,6 +6,7 @@
 pub mod descriptors;
 pub mod dispatch;
 pub mod inflight;
+pub mod journal;
 pub mod kept;
 mod linger;
 pub mod log;
@@ -26,9 +27,11 @@ use std::sync::Arc;
 
 use crossbeam_channel::Receiver;
 
+use crate::audit::Audit;
 use crate::execute::Execute;
 use crate::execute::rate::Rate;
 use crate::home::Config;
+use crate::limits;
 
 /// What a gateway is made of.
 pub struct Parts {
@@ -42,6 +45,8 @@ pub struct Parts {
     pub executor: Arc<dyn Execute>,
     /// The count of allowed calls in a minute, where there is a home to keep it in.
     pub rate: Option<Rate>,
+    /// Where what happens is put on record; `None` in a dry run, and where there is no home.
+    pub audit: Option<Audit>,
     /// Says that a signal asks the process to end.
     pub signals: Receiver<()>,
 }
@@ -60,17 +65,22 @@ pub enum Ending {
 /// # Errors
 /// The system has no thread or descriptor left for the gateway's own use.
 pub fn serve(parts: Parts) -> std::io::Result<Ending> {
-    let Parts { stdin, stdout, mut config, executor, rate, signals } = parts;
+    let Parts { stdin, stdout, mut config, executor, rate, audit, signals } = parts;
     let frame_bytes = match config.current() {
         Ok(policy) => policy.limits().frame_bytes(),
         Err(_) => crate::limits::Limits::default().frame_bytes(),
     };
     let reader = reader::start(stdin, frame_bytes)?;
     let (outbox, writer) = writer::start(stdout)?;
-    let workers = workers::Workers::new(executor, rate);
-    let dispatch = dispatch::Dispatch::new(config, outbox, workers);
+    let journal = journal::Journal::new(audit.clone());
+    let workers = workers::Workers::new(executor, rate, journal.ledger());
+    let dispatch = dispatch::Dispatch::new(config, outbox, workers, journal);
     let (ending, left) = dispatch.run(&reader, &writer, &signals);
     writer.finish(left);
+    // Who cannot be waited for stays listed as open, and is closed by whoever comes next.
+    if audit.is_some_and(|audit| !audit.end(left.left().max(limits::RECORD_LAST_FOR))) {
+        ::log::warn!("the record was not finished in time");
+    }
     reader.finish();
     Ok(ending)
 }

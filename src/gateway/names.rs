@@ -1,7 +1,6 @@
 //! Names for calls, from the kernel's random bytes.
 
-use rustix::rand::{GetRandomFlags, getrandom};
-
+use crate::audit::random;
 use crate::name::CallId;
 
 const NAME_BYTES: usize = 16;
@@ -29,15 +28,7 @@ impl Names {
 }
 
 fn fresh() -> Vec<[u8; NAME_BYTES]> {
-    let mut bytes = [0; NAME_BYTES * NAMES];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
-            Ok(count) => filled += count,
-            Err(rustix::io::Errno::INTR) => {}
-            Err(fault) => panic!("the kernel gives no random bytes: {fault}"),
-        }
-    }
+    let bytes: [u8; NAME_BYTES * NAMES] = random();
     let (names, _) = bytes.as_chunks();
     names.to_vec()
 }

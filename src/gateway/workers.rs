@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
+use super::journal::{self, Ledger};
 use super::linger;
 use super::page::Body;
 use super::resolve::{self, Resolved, Unresolved};
@@ -32,6 +33,8 @@ pub struct Task {
     pub id: Id,
     /// What becomes of the result.
     pub purpose: Purpose,
+    /// When the call came, in milliseconds since 1970.
+    pub received_ms: u64,
     /// How many allowed calls a minute may have, over all gateways of the home.
     pub calls_per_minute: Option<usize>,
 }
@@ -99,16 +102,18 @@ pub struct Workers {
 struct Hands {
     executor: Arc<dyn Execute>,
     rate: Option<Arc<Rate>>,
+    ledger: Ledger,
     tasks: Receiver<Task>,
     done: Sender<Done>,
 }
 
 impl Workers {
     /// No thread is started yet.
-    pub fn new(executor: Arc<dyn Execute>, rate: Option<Rate>) -> Self {
+    pub fn new(executor: Arc<dyn Execute>, rate: Option<Rate>, ledger: Ledger) -> Self {
         let (tasks, taken) = bounded(limits::WORKERS_MAX);
         let (reports, done) = bounded(limits::WORKERS_MAX);
-        let hands = Hands { executor, rate: rate.map(Arc::new), tasks: taken, done: reports };
+        let rate = rate.map(Arc::new);
+        let hands = Hands { executor, rate, ledger, tasks: taken, done: reports };
         Self { hands, tasks, done, started: 0, running: 0 }
     }
 
@@ -162,21 +167,54 @@ fn work(hands: &Hands) {
     }
 }
 
-/// A panic becomes an outcome: whatever had begun, its end was not seen.
 fn finish(hands: &Hands, task: Task) -> Done {
-    let Task { job, cut, id, purpose, calls_per_minute } = task;
+    let Task { job, cut, id, purpose, received_ms, calls_per_minute } = task;
     let call = job.call;
-    let ran = catch_unwind(AssertUnwindSafe(|| {
-        let refused = refuse_by_rate(hands, calls_per_minute);
-        let seen = refused.unwrap_or_else(|| hands.executor.run(job, &cut));
-        (seen.end.state(), yielded(call, seen, &id, &purpose))
-    }));
-    let (state, yielded) = ran.unwrap_or_else(|_| {
+    let seen = match refuse_by_rate(hands, calls_per_minute) {
+        Some(refused) => {
+            hands.ledger.refuse(call, None, refused.end.state(), refused.end.reason());
+            refused
+        }
+        None => recorded(hands, job, &cut, received_ms),
+    };
+    Done {
+        id: id.clone(),
+        call,
+        state: seen.end.state(),
+        yielded: yielded(call, seen, &id, &purpose),
+    }
+}
+
+/// The one way to act: intent, act, outcome.
+fn recorded(hands: &Hands, job: Job, cut: &Cut, received_ms: u64) -> Observation {
+    let call = job.call;
+    if let Err(fault) = hands.ledger.intend(call, job.action.permitted(), received_ms) {
+        log::error!("{call}: not recorded, so not done: {}", fault.word());
+        let message = "What was about to be done could not be recorded, so nothing was done.";
+        let end = End::NotDispatched(Reason::RecordUnavailable);
+        return Observation::new(end, Some(message.into()));
+    }
+    let dispatched_ms = journal::now_ms();
+    let mut seen = run(hands, job, cut);
+    if let Err(fault) = hands.ledger.conclude(call, &seen, dispatched_ms) {
+        log::error!("{call}: its end was not recorded: {}", fault.word());
+        let unrecorded = "How this call ended could not be recorded: it may have happened, and must not be repeated \
+             because of this.";
+        seen.message = Some(match seen.message.take() {
+            None => unrecorded.into(),
+            Some(message) => format!("{message} {unrecorded}"),
+        });
+    }
+    seen
+}
+
+/// A panic becomes an outcome: whatever had begun, its end was not seen.
+fn run(hands: &Hands, job: Job, cut: &Cut) -> Observation {
+    let ran = catch_unwind(AssertUnwindSafe(|| hands.executor.run(job, cut)));
+    ran.unwrap_or_else(|_| {
         let message = "Keyward failed while it ran this action; whether it happened is not known.";
-        let seen = Observation::new(End::Unknown(None), Some(message.into()));
-        (seen.end.state(), yielded(call, seen, &id, &purpose))
-    });
-    Done { id, call, state, yielded }
+        Observation::new(End::Unknown(None), Some(message.into()))
+    })
 }
 
 fn yielded(call: CallId, seen: Observation, id: &Id, purpose: &Purpose) -> Yielded {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::revision::Revision;
+use crate::limits;
 use crate::wire::json::{Json, Kind};
 use crate::wire::rpc::{Id, Notification, Request};
 
@@ -15,12 +16,48 @@ const META_CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 pub struct Dialogue {
     handshake: Option<Revision>,
     newest: Option<Revision>,
+    client: Client,
+}
+
+/// Who a client says it is: at most `limits::CLIENT_CHARACTERS` of each.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Client {
+    /// Its name.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+}
+
+impl Client {
+    fn read(info: Json<'_>) -> Self {
+        let text = |name| {
+            let text = info.member(name).and_then(Json::as_str)?;
+            Some(text.chars().take(limits::CLIENT_CHARACTERS).collect())
+        };
+        Self { name: text("name"), version: text("version") }
+    }
 }
 
 impl Dialogue {
     /// Whether an error without a known id leaves the member out instead of saying null.
     pub fn omits_unknown_id(&self) -> bool {
         self.newest.is_some_and(Revision::omits_unknown_id)
+    }
+
+    /// Who the client said last that it is.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The newest revision that was spoken.
+    pub fn newest(&self) -> Option<Revision> {
+        self.newest
+    }
+
+    fn introduced(&mut self, info: Option<Json<'_>>) {
+        if let Some(info) = info {
+            self.client = Client::read(info);
+        }
     }
 
     fn spoke(&mut self, revision: Revision) {
@@ -96,6 +133,7 @@ const METHODS: [&str; 5] = ["initialize", "server/discover", "ping", "tools/list
 struct Params<'a> {
     meta: Option<Json<'a>>,
     protocol_version: Option<Json<'a>>,
+    client: Option<Json<'a>>,
     cursor: Option<Json<'a>>,
     name: Option<Json<'a>>,
     arguments: Option<Json<'a>>,
@@ -108,6 +146,7 @@ impl<'a> Params<'a> {
             match &*name {
                 "_meta" => read.meta = Some(value),
                 "protocolVersion" => read.protocol_version = Some(value),
+                "clientInfo" => read.client = Some(value),
                 "cursor" => read.cursor = Some(value),
                 "name" => read.name = Some(value),
                 "arguments" => read.arguments = Some(value),
@@ -131,6 +170,7 @@ pub fn read<'a>(request: &'a Request, dialogue: &mut Dialogue) -> Result<Asked<'
     let meta = Meta::read(params.meta)?;
     let revision = if method == "server/discover" || meta.is_modern() {
         dialogue.spoke(Revision::MODERN);
+        dialogue.introduced(meta.client);
         meta.modern()?
     } else {
         match dialogue.handshake {
@@ -159,6 +199,7 @@ fn initialize<'a>(params: &Params<'a>, dialogue: &mut Dialogue) -> Result<Asked<
         .and_then(|asked| Revision::negotiate(&asked))
         .ok_or(Fault::Params("protocolVersion must be a string that names a revision."))?;
     dialogue.handshake = Some(revision);
+    dialogue.introduced(params.client);
     dialogue.spoke(revision);
     Ok(Asked { revision, what: What::Initialize })
 }

@@ -14,7 +14,7 @@ fn intent(url: &str) -> Event {
         tool: "http_request".into(),
         target: Name::parse("github"),
         rule: Some("rules[0]".into()),
-        credential: Name::parse("token"),
+        credentials: Name::parse("token").into_iter().collect(),
         approval: None,
         received_ms: 1,
         authorized_ms: 2,
@@ -35,7 +35,7 @@ fn an_intent_holds_all_that_will_be_done() {
         concat!(
             r#"{"at":5,"session":"s_07070707070707070707070707070707","event":"intent","#,
             r#""call":"c_09090909090909090909090909090909","tool":"http_request","target":"github","#,
-            r#""rule":"rules[0]","credential":"token","received":1,"authorized":2,"#,
+            r#""rule":"rules[0]","credentials":["token"],"received":1,"authorized":2,"#,
             r#""act":{"method":"GET","url":"https://api.github.com/x?y=z","#,
             r#""headers":[["accept","\"x\"\n"]],"body":{"bytes":0,"sha256":"#,
             r#""e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}}"#
@@ -59,11 +59,12 @@ fn the_longest_end_fits_the_room_that_is_kept_for_it() {
     ended.diagnostics = Some(Diagnostics {
         stderr_bytes_seen: u64::MAX,
         stderr_bytes_retained: u64::MAX,
-        stderr_kept: "head_and_tail",
-        exit_status: Some(255),
-        exit_signal: Some(255),
+        stderr_kept: Kept::HeadAndTail,
+        stderr_truncated: false,
+        exit_status: Some(i32::MIN),
+        exit_signal: Some("VTALRM".into()),
         debug_active: false,
-        stream_end: "reader_completed_after_deadline",
+        stream_end: StreamEnd::ReaderCompletedAfterDeadline,
     });
     let text = Event::Ended(ended).write(session(), u64::MAX).unwrap();
     assert!(text.len() < limits::AUDIT_OUTCOME_BYTES / 2, "{}", text.len());
@@ -76,7 +77,7 @@ fn what_is_too_long_is_no_event() {
     let refused = Event::Refused(Refused {
         call: None,
         state: State::Rejected,
-        reason: Reason::Arguments,
+        reason: Some(Reason::Arguments),
         tool: Some(long.clone()),
         target: None,
         rule: None,

@@ -11,6 +11,7 @@ use crate::clock::Deadline;
 use crate::execute::cut::Cut;
 use crate::execute::{Bounds, Job};
 use crate::gateway::inflight::{Progress, Running};
+use crate::gateway::journal;
 use crate::gateway::resolve::Resolved;
 use crate::gateway::show::{self, Room};
 use crate::gateway::tools;
@@ -34,6 +35,10 @@ pub(super) struct Asking {
     pub(super) call: CallId,
     pub(super) progress_token: Option<Id>,
     pub(super) since: Instant,
+    /// When it came, in milliseconds since 1970.
+    pub(super) received_ms: u64,
+    /// The tool's name.
+    pub(super) tool: String,
 }
 
 impl Dispatch {
@@ -45,17 +50,22 @@ impl Dispatch {
         asked: ToolCall<'_>,
     ) -> Option<Line> {
         let ToolCall { name, arguments, progress_token } = asked;
+        self.put_session_on_record();
         let Some(tool) = self.tools.iter().find(|tool| tool.name == name) else {
             self.counters.rejected += 1;
+            self.journal.reject("unknown_tool", None);
             let message = "There is no tool of this name; tools/list names those there are.";
             return Some(answer::error(Some(id), false, Code::InvalidParams, message));
         };
         let (id, call, since) = (id.clone(), self.names.next(), Instant::now());
-        let asking = Asking { id, revision, call, progress_token, since };
+        let (received_ms, tool_name) = (journal::now_ms(), name.to_string());
+        let asking =
+            Asking { id, revision, call, progress_token, since, received_ms, tool: tool_name };
         log::debug!("{call}: asks for {name}");
         let arguments = match tool.input.check(arguments) {
             Ok(arguments) => arguments,
             Err(faults) => {
+                self.journal.refuse(call, &name, State::Rejected, Some(Reason::Arguments));
                 let result = show::wrong_arguments(call, &faults);
                 return Some(self.conclude(&asking, State::Rejected, &result));
             }
@@ -73,6 +83,7 @@ impl Dispatch {
     /// The answer to a call that ends without a worker.
     pub(super) fn refuse(&mut self, asking: &Asking, refusal: Refusal) -> Line {
         let Refusal { state, reason, message } = refusal;
+        self.journal.refuse(asking.call, &asking.tool, state, reason);
         let result = show::refusal(asking.call, state, reason, message.as_deref());
         self.conclude(asking, state, &result)
     }
@@ -95,7 +106,10 @@ impl Dispatch {
         resolved: Vec<Resolved>,
     ) -> Result<(), Refusal> {
         let policy = match self.config.current() {
-            Ok(policy) => Arc::clone(policy),
+            Ok(policy) => {
+                self.journal.configuration(policy.digest(), true);
+                Arc::clone(policy)
+            }
             Err(_) => {
                 let message =
                     "The operator's configuration is faulty; nothing acts until it is mended.";
@@ -154,6 +168,7 @@ impl Dispatch {
             cut: cut.clone(),
             id: asking.id.clone(),
             purpose,
+            received_ms: asking.received_ms,
             calls_per_minute: limits.calls_per_minute(),
         };
         self.workers.run(task, limits.workers()).map_err(|_| busy())?;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, never, select};
 
 use super::inflight::InFlight;
+use super::journal::{Client, Journal};
 use super::kept::Kept;
 use super::names::Names;
 use super::outbox::Outbox;
@@ -18,12 +19,15 @@ use super::reader::{Incoming, Permit, Reader};
 use super::workers::{Done, Workers, Yielded};
 use super::writer::Writer;
 use super::{Ending, linger, tools};
+use crate::audit::event::Counters;
+use crate::audit::random;
 use crate::clock::Deadline;
 use crate::home::Config;
 use crate::limits;
 use crate::mcp::answer::{self, Code};
 use crate::mcp::call::{Asked, Dialogue, Said, What, hear, read};
 use crate::mcp::catalog::Tool;
+use crate::mcp::revision::Revision;
 use crate::wire::rpc::{Fault, Message, Request};
 
 /// A session.
@@ -36,6 +40,8 @@ pub struct Dispatch {
     calls: InFlight,
     kept: Kept,
     names: Names,
+    journal: Journal,
+    fingerprint_key: [u8; 32],
     counters: Counters,
     phase: Phase,
     /// Set from when the client has closed stdin before everything of it was taken.
@@ -88,18 +94,9 @@ enum Event {
     Tick,
 }
 
-/// What a session saw, each apart.
-#[derive(Default, Debug)]
-struct Counters {
-    frames: u64,
-    rejected: u64,
-    denied: u64,
-    actions: u64,
-}
-
 impl Dispatch {
     /// A session before its first message. The catalogue is that of the configuration now.
-    pub fn new(mut config: Config, outbox: Outbox, workers: Workers) -> Self {
+    pub fn new(mut config: Config, outbox: Outbox, workers: Workers, journal: Journal) -> Self {
         let tools = config.current().map(|policy| tools::catalog(policy)).unwrap_or_default();
         Self {
             config,
@@ -110,6 +107,8 @@ impl Dispatch {
             calls: InFlight::default(),
             kept: Kept::default(),
             names: Names::default(),
+            journal,
+            fingerprint_key: random(),
             counters: Counters::default(),
             phase: Phase::Open,
             unread: None,
@@ -127,6 +126,7 @@ impl Dispatch {
         loop {
             if let Some(end) = self.end() {
                 let Counters { frames, rejected, denied, actions } = self.counters;
+                self.journal.end(self.counters);
                 log::info!(
                     "session ended: {frames} frames, {rejected} rejected, {denied} denied, {actions} actions"
                 );
@@ -283,7 +283,7 @@ impl Dispatch {
     }
 
     fn reject(&mut self, fault: &Fault) {
-        self.counters.rejected += 1;
+        self.reject_as(fault.word());
         log::debug!("message rejected: {}", fault.word());
         if fault.id().is_some_and(|id| self.calls.contains(id)) {
             return self.break_off("Invalid request: this id is still in flight");
@@ -314,11 +314,11 @@ impl Dispatch {
             Message::Request(request) => self.answer(&request),
             Message::Notification(notification) => match hear(&notification) {
                 Said::Cancelled(id) => self.calls.withdraw(&id),
-                Said::RequestWithoutId => self.counters.rejected += 1,
+                Said::RequestWithoutId => self.reject_as("request_without_id"),
                 Said::Other => {}
             },
             Message::Response(_) => {
-                self.counters.rejected += 1;
+                self.reject_as("unasked_response");
                 self.break_off("Invalid request: nothing was asked that this would answer");
             }
         }
@@ -328,12 +328,12 @@ impl Dispatch {
     fn answer(&mut self, request: &Request) {
         let id = &request.id;
         if self.calls.contains(id) {
-            self.counters.rejected += 1;
+            self.reject_as("id_in_flight");
             return self.break_off("Invalid request: this id is still in flight");
         }
         let line = match read(request, &mut self.dialogue) {
             Err(fault) => {
-                self.counters.rejected += 1;
+                self.reject_as("request");
                 Some(answer::fault(id, &fault))
             }
             Ok(Asked { revision, what }) => match what {
@@ -347,6 +347,24 @@ impl Dispatch {
         if let Some(line) = line {
             self.outbox.send(&line);
         }
+    }
+
+    /// Counts and notes what came and was no call.
+    fn reject_as(&mut self, about: &str) {
+        self.counters.rejected += 1;
+        self.put_session_on_record();
+        self.journal.reject(about, None);
+    }
+
+    /// From its first call or rejection on a session stands in the record.
+    fn put_session_on_record(&mut self) {
+        let crate::mcp::call::Client { name, version } = self.dialogue.client();
+        self.journal.begin(Client {
+            name: name.as_deref(),
+            version: version.as_deref(),
+            revision: self.dialogue.newest().map(Revision::as_str),
+            fingerprint_key: &self.fingerprint_key,
+        });
     }
 
     fn finish(&mut self, done: Done) {

@@ -1,0 +1,272 @@
+//! What a session puts on record, and when.
+//!
+//! Invariant: an action begins only after its intent is durable, and is answered only after its end
+//! is, or after the answer says that it is not; everything else is noted and waited for by nobody.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::action::http::HttpAction;
+use crate::audit::event::{Act, Counters, Digest, Ended, Event, Intent, Refused, SessionStarted};
+use crate::audit::{Audit, Unavailable, ancestry};
+use crate::authorize::Permitted;
+use crate::execute::{End, Observation, Seen};
+use crate::name::CallId;
+use crate::policy::helper::Words;
+use crate::state::{Outcome, Reason, State};
+
+/// The record as workers use it: the two things that are waited for.
+#[derive(Clone, Debug)]
+pub struct Ledger(Option<Audit>);
+
+/// What only the dispatcher puts on record.
+#[derive(Debug)]
+pub struct Journal {
+    ledger: Ledger,
+    /// Whether the session stands in the record: from its first call or rejection on.
+    begun: bool,
+    /// The configuration that was noted last.
+    configuration: Option<String>,
+}
+
+/// Milliseconds since 1970.
+pub fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Ledger {
+    /// Puts an action on record that is about to begin.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: it must not begin.
+    pub fn intend(
+        &self,
+        call: CallId,
+        permitted: &Permitted,
+        received_ms: u64,
+    ) -> Result<(), Unavailable> {
+        match &self.0 {
+            None => Ok(()),
+            Some(audit) => audit.intent(intent(call, permitted, received_ms)).map(drop),
+        }
+    }
+
+    /// Puts on record how a call ended whose intent is.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: it stays listed as open.
+    pub fn conclude(
+        &self,
+        call: CallId,
+        seen: &Observation,
+        dispatched_ms: u64,
+    ) -> Result<(), Unavailable> {
+        match &self.0 {
+            None => Ok(()),
+            Some(audit) => audit.outcome(ended(call, seen, dispatched_ms)).map(drop),
+        }
+    }
+
+    /// Notes a call that came to nothing before there was an intent.
+    pub fn refuse(&self, call: CallId, tool: Option<&str>, state: State, reason: Option<Reason>) {
+        let Some(audit) = &self.0 else { return };
+        audit.note(&Event::Refused(Refused {
+            call: Some(call),
+            state,
+            reason,
+            tool: tool.map(String::from),
+            target: None,
+            rule: None,
+            about: None,
+            fingerprint: None,
+        }));
+    }
+
+    fn note(&self, event: &Event) {
+        if let Some(audit) = &self.0 {
+            audit.note(event);
+        }
+    }
+}
+
+impl Journal {
+    /// A journal that writes into a home's record, or nowhere.
+    pub fn new(audit: Option<Audit>) -> Self {
+        Self { ledger: Ledger(audit), begun: false, configuration: None }
+    }
+
+    /// For the workers.
+    pub fn ledger(&self) -> Ledger {
+        self.ledger.clone()
+    }
+
+    /// Notes that the session begins, once: with its first call or rejection.
+    pub fn begin(&mut self, client: Client<'_>) {
+        if self.begun || self.ledger.0.is_none() {
+            return;
+        }
+        self.begun = true;
+        let Client { name, version, revision, fingerprint_key } = client;
+        self.ledger.note(&Event::SessionStarted(SessionStarted {
+            client: name.map(String::from),
+            client_version: version.map(String::from),
+            revision: revision.map(String::from),
+            ancestry: ancestry::ancestry(),
+            fingerprint_key: hex(fingerprint_key),
+            dry_run: false,
+        }));
+    }
+
+    /// Notes the configuration that judges, where it is another than before.
+    pub fn configuration(&mut self, digest: &str, in_force: bool) {
+        if !self.begun || self.configuration.as_deref() == Some(digest) {
+            return;
+        }
+        self.configuration = Some(digest.into());
+        let digest = digest.into();
+        self.ledger.note(&Event::ConfigurationLoaded { digest, in_force });
+    }
+
+    /// Notes a call that came to nothing.
+    pub fn refuse(&self, call: CallId, tool: &str, state: State, reason: Option<Reason>) {
+        self.ledger.refuse(call, Some(tool), state, reason);
+    }
+
+    /// Notes a frame that is no message, or a request that is no call: its fault, and its fingerprint.
+    pub fn reject(&self, about: &str, fingerprint: Option<&Fingerprint>) {
+        self.ledger.note(&Event::Refused(Refused {
+            call: None,
+            state: State::Rejected,
+            reason: None,
+            tool: None,
+            target: None,
+            rule: None,
+            about: Some(about.into()),
+            fingerprint: fingerprint.map(|Fingerprint(bytes)| hex(bytes)),
+        }));
+    }
+
+    /// Notes the end of the session, if it began.
+    pub fn end(&self, counters: Counters) {
+        if self.begun {
+            self.ledger.note(&Event::SessionEnded(counters));
+        }
+    }
+}
+
+/// Who the client says it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Client<'a> {
+    /// Its name.
+    pub name: Option<&'a str>,
+    /// Its version.
+    pub version: Option<&'a str>,
+    /// The newest revision that it has spoken.
+    pub revision: Option<&'a str>,
+    /// The key of this session's fingerprints.
+    pub fingerprint_key: &'a [u8; 32],
+}
+
+/// What stands for a frame's bytes: SHA-256 of the session's key and of them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// That of some bytes, under a key that only the record holds.
+    pub fn of(key: &[u8; 32], bytes: &[u8]) -> Self {
+        // The key has a fixed length and the text ends with the hash: nothing can be appended to it
+        // by who does not know the key and never sees the hash.
+        Self(Sha256::new().chain_update(key).chain_update(bytes).finalize().into())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn intent(call: CallId, permitted: &Permitted, received_ms: u64) -> Intent {
+    let authorized_ms = now_ms();
+    match permitted {
+        Permitted::Http(action, grant) => {
+            let target = grant.target();
+            Intent {
+                call,
+                tool: "http_request".into(),
+                target: Some(target.name().clone()),
+                rule: Some(format!("rules[{}]", grant.rule())),
+                credentials: target.credential.iter().map(|entry| entry.name.clone()).collect(),
+                approval: None,
+                received_ms,
+                authorized_ms,
+                act: http(action),
+            }
+        }
+        Permitted::Helper(action, words, grant) => Intent {
+            call,
+            tool: action.tool.clone(),
+            target: None,
+            rule: None,
+            credentials: grant
+                .target()
+                .credentials()
+                .iter()
+                .map(|(_, entry)| entry.name.clone())
+                .collect(),
+            approval: None,
+            received_ms,
+            authorized_ms,
+            act: command(words),
+        },
+    }
+}
+
+fn http(action: &HttpAction) -> Act {
+    // What the agent sees of an action and what it waits for is no part of what is sent.
+    let HttpAction { method, url, headers, body, timeout: _, max_bytes: _ } = action;
+    Act::Http {
+        method: method.as_str().into(),
+        url: url.uri.to_string(),
+        headers: headers.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+        body: body.as_deref().map(Digest::of),
+    }
+}
+
+fn command(words: &Words) -> Act {
+    let Words { argv, stdin } = words;
+    let stdin = (!stdin.is_empty()).then(|| Digest::of(stdin));
+    Act::Command { host: None, words: argv.clone(), stdin }
+}
+
+fn ended(call: CallId, seen: &Observation, dispatched_ms: u64) -> Ended {
+    let Observation { end, message: _, seen } = seen;
+    let (outcome, reason): (Option<Outcome>, Option<Reason>) = match *end {
+        End::Completed(outcome) => (Some(outcome), None),
+        End::NotDispatched(reason) => (None, Some(reason)),
+        End::Unknown(reason) => (None, reason),
+        End::CancelledBefore | End::CancelledAfter => (None, None),
+    };
+    let bare = Ended { outcome, reason, ..Ended::new(call, end.state()) };
+    let ended = match end {
+        End::CancelledBefore | End::NotDispatched(_) => bare,
+        End::Completed(_) | End::CancelledAfter | End::Unknown(_) => {
+            Ended { dispatched_ms: Some(dispatched_ms), ..bare }
+        }
+    };
+    match seen {
+        None => ended,
+        Some(Seen::Http(response)) => Ended {
+            status: Some(response.status),
+            received_bytes: Some(response.body.len() as u64),
+            redactions: response.redactions,
+            ..ended
+        },
+        Some(Seen::Helper(result)) => Ended {
+            received_bytes: Some(result.stdout_bytes_seen),
+            redactions: result.redactions,
+            diagnostics: Some(result.diagnostics.clone()),
+            ..ended
+        },
+    }
+}
