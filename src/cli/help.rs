@@ -10,8 +10,19 @@ usage: keyward COMMAND [--home DIR]
   mcp [--record FILE]         serve one MCP client over stdin and stdout
                               --record: dry run; writes each allowed action to FILE (a new file)
                               and does none of them
-  init                        make the home with a configuration to edit, and say how to connect
-                              Claude Code, Codex, Cursor, VS Code and Gemini
+  init [--auditor RECIPIENT]  make the home with a configuration to edit and the record's keys, and
+                              say how to connect Claude Code, Codex, Cursor, VS Code and Gemini
+                              --auditor (again for each): whose public key the record is sealed to;
+                              without it a private key is made and kept in the home
+                              --new-chain: begin a new record where the signing key was lost
+  sessions                    list sessions, live and past
+  activity [CALL_ID]          list actions, or tell one call's whole life; --session ID,
+                              --state STATE, --target NAME, --since TIME (2h, 3d, or a date),
+                              --follow; --identity FILE: an auditor's key, elsewhere than the home
+  audit verify                check the record; needs no secret. --head FILE: a head that was kept
+                              elsewhere; --chain ID: the chain that it should be
+  audit head                  print a signed head, to be kept elsewhere
+  audit prune --before FILE   remove whole segments that the head in FILE covers
   policy explain TOOL JSON    say which rules match this call, what they decide, and how wide the
                               deciding rule is; acts on nothing (--json for programs)
   debug [--for TIME]          retain more of what helpers print, for 90s, 15m or 2h, in all gateways
@@ -24,7 +35,7 @@ The home is --home, else KEYWARD_HOME, else ~/.keyward. KEYWARD_LOG sets how muc
 off, error, warn (as it comes), info, debug, trace.
 
 exit status: 0 done; 1 failed at run time; 2 usage or configuration; 3 the client broke the wire
-contract
+contract; 4 verification found damage
 ";
 
 /// Prints the help.

@@ -5,12 +5,25 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::{Exit, print};
+use super::{Exit, print, time};
+use crate::audit::recipient::{Identity, Recipient};
+use crate::audit::{self, CreateFault};
 use crate::home::{self, Home};
 
 /// Makes what is missing and changes nothing that is there.
-pub(super) fn run(flag: Option<PathBuf>) -> Exit {
+pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -> Exit {
     let is_default = flag.is_none();
+    let auditors = match auditors.iter().map(|text| Recipient::parse(text).ok_or(text)).collect() {
+        Ok(auditors) => auditors,
+        Err(text) => {
+            let what = format!("init: no auditor's key: {}", text.escape_debug());
+            return print::trouble(
+                &what,
+                "the line kwaudit1... that its owner gave you",
+                Exit::Usage,
+            );
+        }
+    };
     let Some(path) = home::path(flag) else {
         let what = "init: neither --home nor KEYWARD_HOME nor HOME says where";
         return print::trouble(what, "keyward init --home /path/to/home", Exit::Usage);
@@ -29,13 +42,69 @@ pub(super) fn run(flag: Option<PathBuf>) -> Exit {
     if let Err(fault) = Home::open(Some(path.clone())) {
         return print::trouble(&format!("init: {fault}"), fault.remedy(), Exit::Usage);
     }
+    let record = match record(&path, auditors, new_chain) {
+        Ok(record) => record,
+        Err(fault) => {
+            let what = format!("init: {}: {fault}", audit::folder_of(&path).display());
+            return print::trouble(&what, "keyward audit verify", Exit::Failed);
+        }
+    };
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("keyward"));
-    print::raw(&report(&path, &made, &program, is_default))
+    print::raw(&report(&path, &made, &record, &program, is_default))
 }
 
 /// What was made now, and what was there.
 struct Made {
     config: bool,
+}
+
+/// Makes the record of a home that has none, with the private key kept in it; says so, in a line or two.
+///
+/// # Errors
+/// [`CreateFault`]: without a record nothing acts.
+pub(super) fn record_if_none(home: &Home) -> Result<Option<String>, CreateFault> {
+    if audit::folder_of(home.as_path()).join("head").exists() {
+        return Ok(None);
+    }
+    record(home.as_path(), Vec::new(), false).map(Some)
+}
+
+/// Makes the record, or a new one where the signing key was lost, and says so in a line or two.
+fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<String, CreateFault> {
+    let (folder, kept) = (audit::folder_of(home), audit::identity_of(home));
+    if new_chain {
+        let chain = audit::renew(&folder, time::now_ms())?;
+        return Ok(format!("{} (a new chain: {chain})", folder.display()));
+    }
+    if folder.join("head").exists() {
+        return Ok(format!("{} (was there, left as it is)", folder.display()));
+    }
+    let (recipients, whose) = if auditors.is_empty() {
+        (vec![own_identity(&kept)?], format!("the private key stays here, in {}", kept.display()))
+    } else {
+        (auditors, "nothing here can open it".to_owned())
+    };
+    let sealed_to: Vec<String> = recipients.iter().map(Recipient::to_string).collect();
+    let made = audit::create(&folder, &recipients, time::now_ms())?;
+    let chain = match made {
+        audit::Made::Chain(chain) => format!("chain {chain}"),
+        audit::Made::WasThere => "was there, left as it is".to_owned(),
+    };
+    Ok(format!("{} ({chain})\n  sealed to {}; {whose}", folder.display(), sealed_to.join(", ")))
+}
+
+/// The identity in the home, made where there is none.
+fn own_identity(path: &Path) -> Result<Recipient, CreateFault> {
+    if path.exists() {
+        let identity = Identity::load(path).map_err(io::Error::other)?;
+        return Ok(identity.recipient());
+    }
+    let identity = Identity::fresh();
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(identity.to_text().expose())?;
+    file.write_all(b"\n")?;
+    file.sync_all()?;
+    Ok(identity.recipient())
 }
 
 fn make(path: &Path) -> io::Result<Made> {
@@ -82,7 +151,7 @@ fn example(home: &Path) -> String {
     )
 }
 
-fn report(path: &Path, made: &Made, program: &Path, is_default: bool) -> String {
+fn report(path: &Path, made: &Made, record: &str, program: &Path, is_default: bool) -> String {
     let home = path.display();
     let config = if made.config { "made" } else { "was there, left as it is" };
     let arguments = if is_default {
@@ -97,6 +166,7 @@ fn report(path: &Path, made: &Made, program: &Path, is_default: bool) -> String 
     format!(
         "home: {home}
 config: {home}/config.json ({config})
+record: {record}
 
 Next:
   1. put a token where the configuration names it, for you alone:

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Exit, print};
+use super::{Exit, init, print};
+use crate::audit::{self, Audit};
 use crate::clock::Deadline;
 use crate::execute::Execute;
 use crate::execute::live::Live;
@@ -13,6 +14,7 @@ use crate::execute::record::Recorder;
 use crate::gateway::start::{self, StartFault};
 use crate::gateway::{self, Ending, Parts, descriptors, log, signals};
 use crate::home::{self, Config, ConfigFault, Home, HomeFault};
+use crate::name::SessionId;
 
 /// Serves until the client is gone, and leaves the process without waiting for anything else.
 pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
@@ -30,7 +32,12 @@ pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
         Ok(executor) => executor,
         Err(exit) => return exit,
     };
-    match serve(home.as_ref(), config, executor) {
+    let audit = match (&home, &record) {
+        (Some(home), None) => audit(home),
+        // A dry run does nothing, so there is nothing to put on record.
+        _ => None,
+    };
+    match serve(home.as_ref(), config, executor, audit) {
         Ok((exit, logging)) => {
             logging.flush(Deadline::after(Duration::from_millis(50)));
             signal_hook::low_level::exit(exit.code().into())
@@ -47,18 +54,36 @@ fn serve(
     home: Option<&Home>,
     config: Config,
     executor: Arc<dyn Execute>,
+    audit: Option<Audit>,
 ) -> std::io::Result<(Exit, log::Logging)> {
     let (stdin, stdout) = descriptors::take_stdio()?;
     let signals = signals::start()?;
     let logging = log::install()?;
     let rate = home.map(|home| Rate::new(home.run_folder()));
-    let ending =
-        gateway::serve(Parts { stdin, stdout, config, executor, rate, audit: None, signals })?;
+    let ending = gateway::serve(Parts { stdin, stdout, config, executor, rate, audit, signals })?;
     let exit = match ending {
         Ending::Normal => Exit::Done,
         Ending::BrokenContract => Exit::BrokenContract,
     };
     Ok((exit, logging))
+}
+
+/// The home's record. It is made where there is none, and that is said once; where it cannot be made
+/// nothing acts, and denials are denials still.
+fn audit(home: &Home) -> Option<Audit> {
+    match init::record_if_none(home) {
+        Ok(None) => {}
+        Ok(Some(made)) => print::aside(&format!("keyward: record: {made}")),
+        Err(fault) => print::aside(&format!(
+            "keyward: record: {fault}: nothing will act\n  try: keyward audit verify"
+        )),
+    }
+    Some(Audit::new(audit::Parts {
+        folder: audit::folder_of(home.as_path()),
+        run: home.run_folder(),
+        session: SessionId::new(audit::random()),
+        settings: audit::Settings::default(),
+    }))
 }
 
 fn executor(live: Live, record: Option<&Path>) -> Result<Arc<dyn Execute>, Exit> {

@@ -1,5 +1,7 @@
 //! The commands: flags in, an exit status out. Each subcommand has a file of its own.
 
+mod activity;
+mod audit;
 mod debug;
 mod explain;
 mod help;
@@ -7,6 +9,8 @@ mod init;
 mod mcp;
 mod print;
 mod schema;
+mod sessions;
+mod time;
 mod usage;
 
 use std::process::ExitCode;
@@ -21,6 +25,7 @@ enum Exit {
     Failed,
     Usage,
     BrokenContract,
+    Damaged,
 }
 
 impl Exit {
@@ -30,6 +35,7 @@ impl Exit {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::BrokenContract => 3,
+            Self::Damaged => 4,
         }
     }
 }
@@ -46,7 +52,14 @@ pub fn run() -> ExitCode {
         Ok(Usage { home, json, command }) => match command {
             Command::Mcp { record } => mcp::run(home, record),
             Command::Debug { time } => debug::run(home, time.as_deref()),
-            Command::Init => init::run(home),
+            Command::Init { auditors, new_chain } => init::run(home, &auditors, new_chain),
+            Command::AuditVerify { head, chain } => audit::verify(home, head, chain, json),
+            Command::AuditHead => audit::head(home),
+            Command::AuditPrune { before } => audit::prune(home, &before),
+            Command::Activity { call, identity, filter } => {
+                activity::run(home, call, identity, &filter, json)
+            }
+            Command::Sessions { identity } => sessions::run(home, identity, json),
             Command::Schema => schema::run(),
             Command::Explain { tool, arguments } => explain::run(home, &tool, &arguments, json),
             Command::Help => help::run(),
