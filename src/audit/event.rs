@@ -106,6 +106,9 @@ pub struct Ended {
     pub redactions: u64,
     /// Of a child.
     pub diagnostics: Option<Diagnostics>,
+    /// Whether nobody saw it: the session was over and the call still listed. It counts only where
+    /// no other end is recorded, since a session may be cut off between an end and its unlisting.
+    pub is_presumed: bool,
 }
 
 impl Ended {
@@ -122,6 +125,7 @@ impl Ended {
             received_bytes: None,
             redactions: 0,
             diagnostics: None,
+            is_presumed: false,
         }
     }
 }
@@ -346,7 +350,7 @@ impl Intent {
 impl Ended {
     fn members(&self, object: Object) -> Object {
         let Self { call, state, outcome, reason, dispatched_ms, status, .. } = self;
-        let Self { sent_bytes, received_bytes, redactions, diagnostics, .. } = self;
+        let Self { sent_bytes, received_bytes, redactions, diagnostics, is_presumed, .. } = self;
         let object = object
             .text("call", &call.to_string())
             .text("state", state.as_str())
@@ -360,6 +364,7 @@ impl Ended {
             ("redactions", (*redactions > 0).then_some(*redactions)),
         ];
         let object = numbers.into_iter().fold(object, number_if);
+        let object = if *is_presumed { object.boolean("presumed", true) } else { object };
         diagnostics.iter().fold(object, of_child)
     }
 }

@@ -156,7 +156,7 @@ pub fn close_abandoned(run: &Path, audit: &Audit) -> Result<usize, Unavailable> 
             Ok(()) => {}
         }
         for call in read(&file)? {
-            let ended = Ended::new(call, State::OutcomeUnknown);
+            let ended = Ended { is_presumed: true, ..Ended::new(call, State::OutcomeUnknown) };
             audit.record_for(session, &Event::Ended(ended))?;
             closed += 1;
         }

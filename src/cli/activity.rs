@@ -131,6 +131,10 @@ impl Shown<'_> {
             }
             "ended" => {
                 let begun = self.begun.remove(&entry.call?);
+                if begun.is_none() && entry.is(&["presumed"]) {
+                    // Its end was seen, or its intent never became durable.
+                    return None;
+                }
                 self.line(begun.as_ref(), Some(&entry))
             }
             _ => None,

@@ -421,6 +421,7 @@ fn session_with(executor: impl keyward::execute::Execute + 'static, input: &[u8]
         config: keyward::home::Config::load(&opened),
         executor: std::sync::Arc::new(executor),
         rate: None,
+        audit: None,
         signals: crossbeam_channel::never(),
     };
     let serving = std::thread::spawn(move || keyward::gateway::serve(parts).unwrap());

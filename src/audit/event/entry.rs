@@ -57,6 +57,11 @@ impl Entry {
         self.find(path)?.as_u64()
     }
 
+    /// A member that is true or false; false where it is absent.
+    pub fn is(&self, path: &[&str]) -> bool {
+        self.find(path).and_then(Json::as_bool).unwrap_or(false)
+    }
+
     /// The strings of a member that is an array.
     pub fn texts(&self, path: &[&str]) -> Vec<String> {
         let elements = self.find(path).filter(|it| it.kind() == Kind::Array);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::state::{Kept, StreamEnd};
 
 fn session() -> SessionId {
     SessionId::new([7; 16])
@@ -56,6 +57,7 @@ fn the_longest_end_fits_the_room_that_is_kept_for_it() {
     ended.status = Some(u16::MAX);
     (ended.sent_bytes, ended.received_bytes) = (Some(u64::MAX), Some(u64::MAX));
     ended.redactions = u64::MAX;
+    ended.is_presumed = true;
     ended.diagnostics = Some(Diagnostics {
         stderr_bytes_seen: u64::MAX,
         stderr_bytes_retained: u64::MAX,

@@ -1,0 +1,154 @@
+//! What the program prints of the record.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use keyward::audit::event::{Counters, Event, SessionStarted};
+use keyward::audit::recipient::Identity;
+
+use super::harness::{Home, call, ended, intent, refused, small_segments};
+
+fn run(home: &Path, arguments: &[&str]) -> Output {
+    let program =
+        std::env::var_os("KEYWARD_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_keyward").into());
+    Command::new(program).args(arguments).arg("--home").arg(home).output().unwrap()
+}
+
+#[track_caller]
+fn printed(home: &Path, status: i32, arguments: &[&str]) -> String {
+    let output = run(home, arguments);
+    let out = String::from_utf8(output.stdout).unwrap();
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}\n{out}\n{err}");
+    if status == 0 { out } else { format!("{out}{err}") }
+}
+
+/// A home with one session in the record, and the names of its two calls.
+fn a_session() -> (Home, [String; 2], String) {
+    let home = Home::new("commands");
+    let (audit, session) = home.audit(small_segments());
+    audit.note(&Event::SessionStarted(SessionStarted {
+        client: Some("a client\x1b[31m".into()),
+        client_version: Some("1.0".into()),
+        revision: Some("newest".into()),
+        ancestry: Vec::new(),
+        fingerprint_key: "00".into(),
+        dry_run: false,
+    }));
+    let calls = [call(), call()];
+    for call in calls {
+        audit.intent(intent(call)).unwrap();
+        audit.note(&refused());
+        audit.outcome(ended(call)).unwrap();
+    }
+    let counters = Counters { frames: 9, rejected: 1, denied: 2, actions: 2 };
+    audit.note(&Event::SessionEnded(counters));
+    assert!(audit.end(std::time::Duration::from_secs(10)));
+    (home, calls.map(|call| call.to_string()), session.to_string())
+}
+
+#[test]
+fn activity_is_one_line_for_each_action() {
+    let (home, calls, session) = a_session();
+    let lines = printed(&home.path, 0, &["activity"]);
+    assert_eq!(lines.lines().count(), 2, "what was denied is no activity:\n{lines}");
+    for (line, call) in lines.lines().zip(&calls) {
+        let url = "POST https://api.github.com/repos/acme/site/issues";
+        assert!(line.ends_with(&format!("{call} completed success github {url}")), "{line}");
+    }
+    for (flags, count) in [
+        (["--session", session.as_str()], 2),
+        (["--session", "s_0"], 0),
+        (["--state", "completed"], 2),
+        (["--state", "outcome_unknown"], 0),
+        (["--target", "github"], 2),
+        (["--target", "other"], 0),
+        (["--since", "1h"], 2),
+        (["--since", concat!("2999-01", "-01")], 0),
+    ] {
+        let lines = printed(&home.path, 0, &[&["activity"], &flags[..]].concat());
+        assert_eq!(lines.lines().count(), count, "{flags:?}");
+    }
+    let life = printed(&home.path, 0, &["activity", &calls[0], "--json"]);
+    let kinds: Vec<serde_json::Value> = life
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["event"].clone())
+        .collect();
+    assert_eq!(kinds, ["intent", "ended"]);
+    printed(&home.path, 2, &["activity", "c_1"]);
+    printed(&home.path, 2, &["activity", "--since", "soon"]);
+}
+
+#[test]
+fn sessions_are_listed_with_their_counters() {
+    let (home, _, session) = a_session();
+    let lines = printed(&home.path, 0, &["sessions"]);
+    let expected = format!("{session} 2 actions, 2 denied, 1 of 9 frames rejected, a client");
+    assert!(lines.contains(&expected) && !lines.contains('\x1b'), "{lines}");
+    let json: serde_json::Value =
+        serde_json::from_str(&printed(&home.path, 0, &["sessions", "--json"])).unwrap();
+    assert_eq!((json["state"].as_str(), json["frames"].as_u64()), (Some("ended"), Some(9)));
+}
+
+#[test]
+fn without_an_identity_only_what_is_open_is_shown() {
+    let home = Home::new("open");
+    let elsewhere = home.path.join("elsewhere.key");
+    fs::rename(home.path.join("audit.key"), &elsewhere).unwrap();
+    let (audit, session) = home.audit(small_segments());
+    let call = call();
+    audit.intent(intent(call)).unwrap();
+    let shown = printed(&home.path, 2, &["activity"]);
+    assert!(shown.contains(&session.to_string()) && shown.contains(&call.to_string()), "{shown}");
+    assert!(!shown.contains("github"), "{shown}");
+    let lines = printed(&home.path, 0, &["activity", "--identity", elsewhere.to_str().unwrap()]);
+    assert!(lines.contains(&format!("{call} open")), "{lines}");
+}
+
+#[test]
+fn verifying_says_what_it_found() {
+    let (home, ..) = a_session();
+    let plain = printed(&home.path, 0, &["audit", "verify"]);
+    assert!(plain.contains("consistent, not anchored"), "{plain}");
+    let head = home.path.join("head.json");
+    fs::write(&head, printed(&home.path, 0, &["audit", "head"])).unwrap();
+    let head = head.to_str().unwrap();
+    let anchored = printed(&home.path, 0, &["audit", "verify", "--head", head]);
+    assert!(anchored.contains("consistent, and it is the one asked for"), "{anchored}");
+    let chain = home.report().chain.unwrap().to_string();
+    printed(&home.path, 0, &["audit", "verify", "--chain", &chain]);
+    printed(&home.path, 4, &["audit", "verify", "--chain", &"0".repeat(64)]);
+    printed(&home.path, 2, &["audit", "verify", "--chain", "x"]);
+    printed(&home.path, 2, &["audit", "verify", "--head", "/nonexistent"]);
+    printed(&home.path, 0, &["audit", "prune", "--before", head]);
+    let mut bytes = fs::read(home.segment(1)).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(home.segment(1), bytes).unwrap();
+    let damaged = printed(&home.path, 4, &["audit", "verify"]);
+    assert!(damaged.contains("DAMAGED at row "), "{damaged}");
+    let json = printed(&home.path, 4, &["audit", "verify", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert!(json["damage"]["row"].as_u64().is_some() && json["anchored"] == false);
+}
+
+#[test]
+fn init_keeps_no_private_half_where_auditors_are_named() {
+    let folder = Home::new("init");
+    let home: PathBuf = folder.path.join("home");
+    let auditors =
+        [Identity::fresh().recipient().to_string(), Identity::fresh().recipient().to_string()];
+    printed(&home, 2, &["init", "--auditor", "kwaudit1"]);
+    assert!(!home.exists(), "nothing is made for a key that is none");
+    let told = printed(&home, 0, &["init", "--auditor", &auditors[0], "--auditor", &auditors[1]]);
+    assert!(told.contains("nothing here can open it"), "{told}");
+    assert!(!home.join("audit.key").exists());
+    let kept = fs::read_to_string(home.join("audit/recipients")).unwrap();
+    assert_eq!(kept.lines().collect::<Vec<_>>(), auditors);
+    printed(&home, 0, &["audit", "verify"]);
+    let again = printed(&home, 0, &["init"]);
+    assert!(again.contains("audit (was there, left as it is)"), "{again}");
+    assert!(!home.join("audit.key").exists(), "a second time changes nothing");
+    printed(&home, 1, &["init", "--new-chain"]);
+}

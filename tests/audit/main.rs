@@ -1,0 +1,19 @@
+//! The record, as files that things happen to.
+//!
+//! - `cuts`: a power loss told from damage, at every byte.
+//! - `tampering`: every change of a whole record is found, at the right row.
+//! - `crowd`: many processes on one home; processes that are killed.
+//! - `room`: disks that are full, read-only, or gone.
+//! - `calls`: open calls, and who closes them.
+//! - `second`: the verifier that was written from the README alone, in Python.
+//! - `commands`: what the program prints of it.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod calls;
+mod commands;
+mod crowd;
+mod cuts;
+mod harness;
+mod room;
+mod second;
+mod tampering;
