@@ -41,16 +41,20 @@ impl Frame {
     /// # Errors
     /// Every [`FrameFault`] but those of length and end, which are the splitter's.
     pub fn parse(line: Vec<u8>) -> Result<Self, FrameFault> {
+        Self::parse_or_return(line).map_err(|(fault, _)| fault)
+    }
+
+    fn parse_or_return(line: Vec<u8>) -> Result<Self, (FrameFault, Vec<u8>)> {
         if line.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
-            return Err(FrameFault::Blank);
+            return Err((FrameFault::Blank, line));
         }
         if line.starts_with(BYTE_ORDER_MARK) {
-            return Err(FrameFault::Bom);
+            return Err((FrameFault::Bom, line));
         }
         if memchr(0, &line).is_some() {
-            return Err(FrameFault::Nul);
+            return Err((FrameFault::Nul, line));
         }
-        String::from_utf8(line).map(Self).map_err(|_| FrameFault::NotUtf8)
+        String::from_utf8(line).map(Self).map_err(|fault| (FrameFault::NotUtf8, fault.into_bytes()))
     }
 
     /// The line as it came.
@@ -69,7 +73,8 @@ impl fmt::Debug for Frame {
 /// Splits a stream of bytes into frames.
 ///
 /// Shape: a frame is what stands before a LF; a CR before it belongs to the frame and is JSON white
-/// space. Bound: holds at most `max_bytes`, and nothing once a frame is out.
+/// space. Bound: holds at most `max_bytes`, and nothing once a frame is out; what was no frame is held, to
+/// be told apart by who has to.
 /// Source: MCP 2026-07-28, basic/transports/stdio.
 #[derive(Debug)]
 pub struct Splitter {
@@ -98,16 +103,26 @@ impl Splitter {
         let end = memchr(b'\n', chunk);
         let (piece, rest) = chunk.split_at(end.unwrap_or(chunk.len()));
         *chunk = rest.get(1..).unwrap_or_default();
-        let verdict = if piece.len() > self.max_bytes.saturating_sub(self.line.len()) {
-            self.line = Vec::new();
+        let room = self.max_bytes.saturating_sub(self.line.len());
+        let verdict = if piece.len() > room {
+            self.keep(&piece[..room]);
             Err(FrameFault::TooLong)
         } else {
             self.keep(piece);
             end?;
-            Frame::parse(mem::take(&mut self.line))
+            Frame::parse_or_return(mem::take(&mut self.line)).map_err(|(fault, line)| {
+                self.line = line;
+                fault
+            })
         };
         self.failed = verdict.is_err();
         Some(verdict)
+    }
+
+    /// What came of a frame that is not out: the beginning of one, or, after a fault, what was none; of one
+    /// that is too long, the first `max_bytes`.
+    pub fn held(&self) -> &[u8] {
+        &self.line
     }
 
     /// Grows by doubling, but never past the limit; a large one goes back to the system afterwards.
@@ -124,8 +139,8 @@ impl Splitter {
     ///
     /// # Errors
     /// [`FrameFault::Unterminated`] where it ended inside one.
-    pub fn finish(self) -> Result<(), FrameFault> {
-        if self.line.is_empty() { Ok(()) } else { Err(FrameFault::Unterminated) }
+    pub fn finish(&self) -> Result<(), FrameFault> {
+        if self.failed || self.line.is_empty() { Ok(()) } else { Err(FrameFault::Unterminated) }
     }
 }
 
@@ -228,7 +243,7 @@ mod tests {
             assert!(splitter.take(&mut b"xy".as_slice()).is_none_or(|verdict| verdict.is_err()));
             assert!(splitter.line.capacity() <= 1000);
         }
-        assert_eq!(splitter.line.capacity(), 0);
+        assert_eq!(splitter.held(), b"xy".repeat(500));
         let mut splitter = Splitter::new(1000);
         assert!(splitter.take(&mut b"xyz".as_slice()).is_none());
         assert!(splitter.take(&mut b"\n".as_slice()).is_some());

@@ -63,6 +63,36 @@ struct Params {
     range: Option<Range<usize>>,
 }
 
+/// A frame that is no message, and why.
+#[derive(Debug)]
+pub struct Rejected {
+    /// Why.
+    pub fault: Fault,
+    /// The frame, which goes no further.
+    pub frame: Frame,
+}
+
+/// Reads one frame, and gives it back where it is no message.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_or_return(frame: Frame) -> Result<Message, Rejected> {
+    let read = match Read::of(&frame) {
+        Ok(read) => read,
+        Err(fault) => return Err(Rejected { fault, frame }),
+    };
+    Ok(match read {
+        Read::Response(response) => Message::Response(response),
+        Read::Asked { id, method, range } => {
+            let params = Params { frame, range };
+            match id {
+                Some(id) => Message::Request(Request { id, method, params }),
+                None => Message::Notification(Notification { method, params }),
+            }
+        }
+    })
+}
+
 /// Reads one frame.
 ///
 /// Shape: an object with `jsonrpc` `"2.0"` and either a `method`, then perhaps `params` and an `id`,
@@ -71,24 +101,32 @@ struct Params {
 /// # Errors
 /// [`Fault::Parse`] before [`Fault::Invalid`] before [`Fault::LoneSurrogate`].
 pub fn parse(frame: Frame) -> Result<Message, Fault> {
-    let checked = Json::check(frame.as_str())?;
-    let envelope = Envelope::read(checked.value)?;
-    envelope.check_version()?;
-    let lone_surrogate = checked.lone_surrogate;
-    let Some(method) = envelope.method()? else {
+    parse_or_return(frame).map_err(|rejected| rejected.fault)
+}
+
+/// What a frame says, beside the frame itself.
+enum Read {
+    Response(Response),
+    Asked { id: Option<Id>, method: String, range: Option<Range<usize>> },
+}
+
+impl Read {
+    fn of(frame: &Frame) -> Result<Self, Fault> {
+        let checked = Json::check(frame.as_str())?;
+        let envelope = Envelope::read(checked.value)?;
+        envelope.check_version()?;
+        let lone_surrogate = checked.lone_surrogate;
+        let Some(method) = envelope.method()? else {
+            let id = envelope.id()?;
+            return Ok(Self::Response(Response { id, lone_surrogate }));
+        };
         let id = envelope.id()?;
-        return Ok(Message::Response(Response { id, lone_surrogate }));
-    };
-    let id = envelope.id()?;
-    let range = envelope.params()?;
-    if lone_surrogate {
-        return Err(Fault::LoneSurrogate { id });
+        let range = envelope.params()?;
+        if lone_surrogate {
+            return Err(Fault::LoneSurrogate { id });
+        }
+        Ok(Self::Asked { id, method, range })
     }
-    let params = Params { frame, range };
-    Ok(match id {
-        Some(id) => Message::Request(Request { id, method, params }),
-        None => Message::Notification(Notification { method, params }),
-    })
 }
 
 /// The members of a message that mean something.
