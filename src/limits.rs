@@ -188,6 +188,8 @@ pub const RESOLVED_BYTES: usize = 4 * 1024;
 pub const CLIENT_CHARACTERS: usize = 128;
 /// How long the record may take for its last row, whatever time is left.
 pub const RECORD_LAST_FOR: Duration = Duration::from_millis(40);
+/// How often a gateway in which calls run looks whether its session was revoked.
+pub const REVOKED_EVERY: Duration = Duration::from_millis(150);
 /// Longest debug window.
 pub const DEBUG_FOR_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Bytes of a helper's stderr that are retained while a debug window is open, where the configuration says less.

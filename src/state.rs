@@ -107,6 +107,8 @@ pub enum Reason {
     Network,
     /// The deadline passed.
     Deadline,
+    /// The operator revoked the session.
+    Revoked,
     /// `--record`: the action was written down and not run.
     DryRun,
     /// The call that is asked about is not known, or its result is no longer kept.
@@ -115,7 +117,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Policy,
         Self::Person,
         Self::NoApprover,
@@ -131,6 +133,7 @@ impl Reason {
         Self::Credential,
         Self::Network,
         Self::Deadline,
+        Self::Revoked,
         Self::DryRun,
         Self::UnknownCall,
     ];
@@ -153,6 +156,7 @@ impl Reason {
             Self::Credential => "credential",
             Self::Network => "network",
             Self::Deadline => "deadline",
+            Self::Revoked => "revoked",
             Self::DryRun => "dry_run",
             Self::UnknownCall => "unknown_call",
         }

@@ -9,17 +9,17 @@
 mod batch;
 mod thread;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 
-use super::Unavailable;
 use super::chain::Settings;
 use super::event::{Ended, Event, Intent};
 use super::refusals::Refusals;
+use super::{Unavailable, open_calls};
 use crate::limits;
 use crate::name::{CallId, SessionId};
 
@@ -62,6 +62,15 @@ impl Ticket {
     pub fn wait(self) -> Answer {
         self.0.recv().unwrap_or(Err(Unavailable::Busy))
     }
+
+    /// The answer, where it has come. It is given once.
+    pub fn answer(&self) -> Option<Result<Durable, Unavailable>> {
+        match self.0.try_recv() {
+            Ok(answer) => Some(answer),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(Unavailable::Busy)),
+        }
+    }
 }
 
 /// What becomes of a call with an event.
@@ -69,6 +78,8 @@ impl Ticket {
 enum Turn {
     Opens(CallId),
     Closes(CallId),
+    /// The session itself begins.
+    Begins,
     Neither,
 }
 
@@ -161,6 +172,29 @@ impl Audit {
         self.0.end(within)
     }
 
+    /// The session that this is the record of.
+    pub fn session(&self) -> SessionId {
+        self.0.parts.session
+    }
+
+    /// The folder `run` of the home.
+    pub fn run_folder(&self) -> &Path {
+        &self.0.parts.run
+    }
+
+    /// Whether the operator revoked the session.
+    pub fn is_revoked(&self) -> bool {
+        open_calls::is_revoked(self.run_folder(), self.session())
+    }
+
+    /// Closes the calls of sessions that are over and could not do so themselves; how many.
+    ///
+    /// # Errors
+    /// [`Unavailable`]: what was not closed stays listed for the next one.
+    pub fn close_abandoned(&self) -> Result<usize, Unavailable> {
+        open_calls::close_abandoned(self.run_folder(), self)
+    }
+
     fn submit_for(&self, session: SessionId, event: &Event) -> Result<Ticket, Unavailable> {
         let (reply, answer) = bounded(1);
         self.send(session, event, now_ms(), Some(reply))?;
@@ -178,6 +212,7 @@ impl Audit {
         let turn = match event {
             Event::Intent(Intent { call, .. }) => Turn::Opens(*call),
             Event::Ended(Ended { call, .. }) => Turn::Closes(*call),
+            Event::SessionStarted(_) => Turn::Begins,
             _ => Turn::Neither,
         };
         let inbox = self.0.inbox()?;

@@ -35,7 +35,7 @@ pub use appender::{Audit, Durable, Parts, Ticket};
 pub use chain::{Batch, Chain, Settings};
 pub use create::{CreateFault, Made, create, renew};
 pub use head::{Head, SignedHead};
-pub use open_calls::{OpenCalls, close_abandoned, listed};
+pub use open_calls::{OpenCalls, close_abandoned, listed, revoke};
 pub use prune::{PruneFault, Pruned, prune};
 pub use signing::PublicKey;
 

@@ -99,11 +99,32 @@ impl OpenCalls {
     }
 }
 
+/// Says to the gateway of a session, which looks for it, that nothing more is to be dispatched in it.
+///
+/// # Errors
+/// The mark cannot be made.
+pub fn revoke(run: &Path, session: SessionId) -> io::Result<()> {
+    match folder::create(&mark_of(run, session)) {
+        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop),
+    }
+}
+
+/// Whether a session was revoked.
+pub(super) fn is_revoked(run: &Path, session: SessionId) -> bool {
+    mark_of(run, session).exists()
+}
+
+fn mark_of(run: &Path, session: SessionId) -> PathBuf {
+    run.join(format!("{session}.revoked"))
+}
+
 /// A list without calls goes; one with calls stays for whoever closes them.
 impl Drop for OpenCalls {
     fn drop(&mut self) {
         if self.places.is_empty() {
             std::fs::remove_file(&self.path).ok();
+            std::fs::remove_file(self.path.with_extension("revoked")).ok();
         }
     }
 }
@@ -161,6 +182,7 @@ pub fn close_abandoned(run: &Path, audit: &Audit) -> Result<usize, Unavailable> 
             closed += 1;
         }
         std::fs::remove_file(&path)?;
+        std::fs::remove_file(mark_of(run, session)).ok();
     }
     Ok(closed)
 }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use super::{Exit, print};
 use crate::audit::row::{ChainId, Hash};
 use crate::audit::verify::{Anchors, Report, verify as check};
-use crate::audit::{Chain, Settings, SignedHead, folder_of, prune as remove};
+use crate::audit::{Audit, Chain, Parts, Settings, SignedHead, folder_of, prune as remove, random};
 use crate::home::{self, Home};
+use crate::name::SessionId;
 use crate::wire::write::Object;
 
 /// Checks the record of a home, or a folder that was copied from one.
@@ -159,6 +160,16 @@ fn read_head(path: &Path) -> Result<SignedHead, Exit> {
             let what = format!("{}: {fault}", path.display());
             print::trouble(&what, "keyward audit head > FILE", Exit::Usage)
         })
+}
+
+/// The record of a home, for a session of its own.
+pub(super) fn of(home: &Home) -> Audit {
+    Audit::new(Parts {
+        folder: folder_of(home.as_path()),
+        run: home.run_folder(),
+        session: SessionId::new(random()),
+        settings: Settings::default(),
+    })
 }
 
 /// The home, for those who need it to be trusted.

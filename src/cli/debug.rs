@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Exit, print};
+use super::{Exit, audit, print};
+use crate::audit::event::Event;
+use crate::audit::{Unavailable, folder_of};
 use crate::home::{self, Home};
 use crate::limits;
 use crate::window::Window;
@@ -25,12 +27,23 @@ pub(super) fn run(home: Option<PathBuf>, time: Option<&str>) -> Exit {
             );
             return print::trouble(&what, "keyward debug --for 15m (0s closes it)", Exit::Usage);
         };
+        if let Err(fault) = note(&home, time) {
+            let what = format!("debug: {}: {fault}", folder_of(home.as_path()).display());
+            return print::trouble(&what, fault.remedy(), Exit::Failed);
+        }
         if let Err(fault) = window.open_for(time) {
             let what = format!("debug: {}: {fault}", home.run_folder().display());
             return print::trouble(&what, "keyward init", Exit::Failed);
         }
     }
     print::line(&state(&window))
+}
+
+/// Puts on record until when the window is to be open; no later than it could be.
+fn note(home: &Home, time: Duration) -> Result<(), Unavailable> {
+    let for_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let until_ms = super::time::now_ms().saturating_add(for_ms);
+    audit::of(home).submit(&Event::DebugWindow { until_ms })?.wait().map(drop)
 }
 
 fn state(window: &Window) -> String {

@@ -16,6 +16,7 @@ usage: keyward COMMAND [--home DIR]
                               without it a private key is made and kept in the home
                               --new-chain: begin a new record where the signing key was lost
   sessions                    list sessions, live and past
+  sessions revoke ID          do nothing more in a live session, and stop what runs in it
   activity [CALL_ID]          list actions, or tell one call's whole life; --session ID,
                               --state STATE, --target NAME, --since TIME (2h, 3d, or a date),
                               --follow; --identity FILE: an auditor's key, elsewhere than the home

@@ -1,14 +1,17 @@
 //! `init`: makes the home and a configuration to edit, and says how to connect clients.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::{Exit, print, time};
 use crate::audit::recipient::{Identity, Recipient};
 use crate::audit::{self, CreateFault};
+use crate::clock::Deadline;
 use crate::home::{self, Home};
+use crate::limits;
 
 /// Makes what is missing and changes nothing that is there.
 pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -> Exit {
@@ -42,7 +45,10 @@ pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -
     if let Err(fault) = Home::open(Some(path.clone())) {
         return print::trouble(&format!("init: {fault}"), fault.remedy(), Exit::Usage);
     }
-    let record = match record(&path, auditors, new_chain) {
+    let record = match take_turn(&path)
+        .map_err(CreateFault::from)
+        .and_then(|_turn| record(&path, auditors, new_chain))
+    {
         Ok(record) => record,
         Err(fault) => {
             let what = format!("init: {}: {fault}", audit::folder_of(&path).display());
@@ -63,10 +69,31 @@ struct Made {
 /// # Errors
 /// [`CreateFault`]: without a record nothing acts.
 pub(super) fn record_if_none(home: &Home) -> Result<Option<String>, CreateFault> {
-    if audit::folder_of(home.as_path()).join("head").exists() {
+    let is_there = || audit::folder_of(home.as_path()).join("head").exists();
+    if is_there() {
+        return Ok(None);
+    }
+    let _turn = take_turn(home.as_path())?;
+    if is_there() {
         return Ok(None);
     }
     record(home.as_path(), Vec::new(), false).map(Some)
+}
+
+/// Lets one process at a time make a record: clients start servers twice at once. It goes with the file.
+fn take_turn(home: &Path) -> io::Result<File> {
+    let (folder, limit) = (File::open(home)?, Deadline::after(limits::AUDIT_LOCK_FOR));
+    while let Err(fault) = folder.try_lock() {
+        match fault {
+            TryLockError::Error(fault) => return Err(fault),
+            TryLockError::WouldBlock if limit.is_over() => {
+                return Err(io::ErrorKind::ResourceBusy.into());
+            }
+            // The system has no waiting for a lock that ends by itself.
+            TryLockError::WouldBlock => std::thread::park_timeout(Duration::from_millis(2)),
+        }
+    }
+    Ok(folder)
 }
 
 /// Makes the record, or a new one where the signing key was lost, and says so in a line or two.

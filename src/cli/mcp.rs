@@ -1,11 +1,13 @@
 //! `mcp`: serves one client.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Exit, init, print};
-use crate::audit::{self, Audit};
+use super::{Exit, audit as record, init, print};
+use crate::audit::Audit;
 use crate::clock::Deadline;
 use crate::execute::Execute;
 use crate::execute::live::Live;
@@ -14,7 +16,6 @@ use crate::execute::record::Recorder;
 use crate::gateway::start::{self, StartFault};
 use crate::gateway::{self, Ending, Parts, descriptors, log, signals};
 use crate::home::{self, Config, ConfigFault, Home, HomeFault};
-use crate::name::SessionId;
 
 /// Serves until the client is gone, and leaves the process without waiting for anything else.
 pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
@@ -71,6 +72,8 @@ fn serve(
 /// The home's record. It is made where there is none, and that is said once; where it cannot be made
 /// nothing acts, and denials are denials still.
 fn audit(home: &Home) -> Option<Audit> {
+    // Where it cannot be made, what needs it says so.
+    DirBuilder::new().mode(0o700).create(home.run_folder()).ok();
     match init::record_if_none(home) {
         Ok(None) => {}
         Ok(Some(made)) => print::aside(&format!("keyward: record: {made}")),
@@ -78,12 +81,7 @@ fn audit(home: &Home) -> Option<Audit> {
             "keyward: record: {fault}: nothing will act\n  try: keyward audit verify"
         )),
     }
-    Some(Audit::new(audit::Parts {
-        folder: audit::folder_of(home.as_path()),
-        run: home.run_folder(),
-        session: SessionId::new(audit::random()),
-        settings: audit::Settings::default(),
-    }))
+    Some(record::of(home))
 }
 
 fn executor(live: Live, record: Option<&Path>) -> Result<Arc<dyn Execute>, Exit> {

@@ -60,6 +60,7 @@ pub fn run() -> ExitCode {
                 activity::run(home, call, identity, &filter, json)
             }
             Command::Sessions { identity } => sessions::run(home, identity, json),
+            Command::Revoke { session } => sessions::revoke(home, &session),
             Command::Schema => schema::run(),
             Command::Explain { tool, arguments } => explain::run(home, &tool, &arguments, json),
             Command::Help => help::run(),

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use super::{Exit, activity, audit, print, time};
+use super::{Exit, activity, audit as record, print, time};
+use crate::audit;
 use crate::audit::event::Entry;
 use crate::audit::listed;
 use crate::home::Home;
@@ -12,7 +13,7 @@ use crate::wire::write::Object;
 
 /// Lists sessions in the order of their beginnings.
 pub(super) fn run(home: Option<PathBuf>, identity: Option<PathBuf>, as_json: bool) -> Exit {
-    let home = match audit::open(home) {
+    let home = match record::open(home) {
         Ok(home) => home,
         Err(exit) => return exit,
     };
@@ -46,6 +47,31 @@ pub(super) fn run(home: Option<PathBuf>, identity: Option<PathBuf>, as_json: boo
         }
     }
     Exit::Done
+}
+
+/// Has the gateway of a session dispatch nothing more in it, and stop what runs.
+pub(super) fn revoke(home: Option<PathBuf>, text: &str) -> Exit {
+    let Some(session) = SessionId::parse(text) else {
+        let what = format!("sessions revoke: no session's name: {}", text.escape_debug());
+        return print::trouble(&what, "keyward sessions, which lists them", Exit::Usage);
+    };
+    let home = match record::open(home) {
+        Ok(home) => home,
+        Err(exit) => return exit,
+    };
+    if !live(&home).contains(&session) {
+        let what = format!("sessions revoke: {session}: there is no live session of this name");
+        return print::trouble(&what, "keyward sessions, which lists them", Exit::Failed);
+    }
+    match audit::revoke(&home.run_folder(), session) {
+        Ok(()) => print::line(&format!(
+            "{session}: revoked; nothing more is done in it, and what runs is being stopped"
+        )),
+        Err(fault) => {
+            let what = format!("sessions revoke: {}: {fault}", home.run_folder().display());
+            print::trouble(&what, "give the folder to Keyward's user alone", Exit::Failed)
+        }
+    }
 }
 
 fn live(home: &Home) -> Vec<SessionId> {

@@ -25,6 +25,7 @@ pub(super) enum Command {
     AuditPrune { before: PathBuf },
     Activity { call: Option<String>, identity: Option<PathBuf>, filter: Filter },
     Sessions { identity: Option<PathBuf> },
+    Revoke { session: String },
     Schema,
     Explain { tool: String, arguments: String },
     Help,
@@ -133,7 +134,10 @@ fn command(words: &[&str], flags: &mut Flags) -> Result<Command, UsageFault> {
         ["activity"] => activity(None, flags),
         ["activity", call] => activity(Some((*call).into()), flags),
         ["sessions"] => Command::Sessions { identity: flags.identity.take() },
-        ["activity", _, extra, ..]
+        ["sessions", "revoke", session] => Command::Revoke { session: (*session).into() },
+        ["sessions", "revoke"] => return Err(UsageFault::Missing("the session's name")),
+        ["sessions", "revoke", _, extra, ..]
+        | ["activity", _, extra, ..]
         | ["mcp" | "init" | "schema" | "sessions" | "debug", extra, ..] => {
             return Err(UsageFault::Extra((*extra).into()));
         }
@@ -188,7 +192,9 @@ fn flags_of(command: &Command) -> &'static [&'static str] {
             &["--session", "--state", "--target", "--since", "--follow", "--identity"]
         }
         Command::Sessions { .. } => &["--identity"],
-        Command::AuditHead | Command::Schema | Command::Explain { .. } => &[],
+        Command::AuditHead | Command::Revoke { .. } | Command::Schema | Command::Explain { .. } => {
+            &[]
+        }
         Command::Help | Command::Version => EVERY_FLAG,
     }
 }
@@ -299,6 +305,7 @@ mod tests {
                 "init --auditor a --auditor b",
                 |command| matches!(command, Command::Init { auditors, .. } if auditors.len() == 2),
             ),
+            ("sessions revoke s_1", |command| matches!(command, Command::Revoke { .. })),
             ("help", |command| matches!(command, Command::Help)),
             ("mcp --help", |command| matches!(command, Command::Help)),
             ("--version", |command| matches!(command, Command::Version)),
@@ -332,6 +339,9 @@ mod tests {
             "audit verify --since 1h",
             "sessions --follow",
             "sessions x",
+            "sessions revoke",
+            "sessions revoke s_1 x",
+            "sessions revoke s_1 --json",
             "mcp --auditor a",
             "activity a b",
         ] {

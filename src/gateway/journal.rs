@@ -3,13 +3,14 @@
 //! Invariant: an action begins only after its intent is durable, and is answered only after its end
 //! is, or after the answer says that it is not; everything else is noted and waited for by nobody.
 
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
 use crate::action::http::HttpAction;
 use crate::audit::event::{Act, Counters, Digest, Ended, Event, Intent, Refused, SessionStarted};
-use crate::audit::{Audit, Unavailable, ancestry};
+use crate::audit::{Audit, Ticket, Unavailable, ancestry, random};
 use crate::authorize::Permitted;
 use crate::execute::{End, Observation, Seen};
 use crate::name::CallId;
@@ -24,10 +25,19 @@ pub struct Ledger(Option<Audit>);
 #[derive(Debug)]
 pub struct Journal {
     ledger: Ledger,
-    /// Whether the session stands in the record: from its first call or rejection on.
-    begun: bool,
+    begun: Begun,
+    key: FingerprintKey,
     /// The configuration that was noted last.
     configuration: Option<String>,
+}
+
+/// Whether the session stands in the record: from its first call or rejection on.
+#[derive(Debug)]
+enum Begun {
+    NotYet,
+    /// It is on its way there.
+    Submitted(Ticket),
+    Recorded,
 }
 
 /// Milliseconds since 1970.
@@ -94,7 +104,13 @@ impl Ledger {
 impl Journal {
     /// A journal that writes into a home's record, or nowhere.
     pub fn new(audit: Option<Audit>) -> Self {
-        Self { ledger: Ledger(audit), begun: false, configuration: None }
+        let (begun, key) = (Begun::NotYet, FingerprintKey(random()));
+        Self { ledger: Ledger(audit), begun, key, configuration: None }
+    }
+
+    /// The key of this session's fingerprints.
+    pub fn fingerprint_key(&self) -> FingerprintKey {
+        self.key.clone()
     }
 
     /// For the workers.
@@ -102,26 +118,42 @@ impl Journal {
         self.ledger.clone()
     }
 
-    /// Notes that the session begins, once: with its first call or rejection.
+    /// Notes that the session begins, with its first call or rejection; again only where that came to nothing.
     pub fn begin(&mut self, client: Client<'_>) {
-        if self.begun || self.ledger.0.is_none() {
-            return;
+        let Some(audit) = &self.ledger.0 else { return };
+        match &self.begun {
+            Begun::Recorded => return,
+            Begun::Submitted(ticket) => match ticket.answer() {
+                None => return,
+                Some(Ok(_)) => {
+                    self.begun = Begun::Recorded;
+                    return;
+                }
+                Some(Err(_)) => {}
+            },
+            Begun::NotYet => {}
         }
-        self.begun = true;
-        let Client { name, version, revision, fingerprint_key } = client;
-        self.ledger.note(&Event::SessionStarted(SessionStarted {
+        let Client { name, version, revision } = client;
+        let started = Event::SessionStarted(SessionStarted {
             client: name.map(String::from),
             client_version: version.map(String::from),
             revision: revision.map(String::from),
             ancestry: ancestry::ancestry(),
-            fingerprint_key: hex(fingerprint_key),
+            fingerprint_key: hex(&self.key.0),
             dry_run: false,
-        }));
+        });
+        self.configuration = None;
+        self.begun = audit.submit(&started).map_or(Begun::NotYet, Begun::Submitted);
+    }
+
+    /// Whether the operator revoked the session.
+    pub fn is_revoked(&self) -> bool {
+        self.ledger.0.as_ref().is_some_and(Audit::is_revoked)
     }
 
     /// Notes the configuration that judges, where it is another than before.
     pub fn configuration(&mut self, digest: &str, in_force: bool) {
-        if !self.begun || self.configuration.as_deref() == Some(digest) {
+        if matches!(self.begun, Begun::NotYet) || self.configuration.as_deref() == Some(digest) {
             return;
         }
         self.configuration = Some(digest.into());
@@ -150,7 +182,7 @@ impl Journal {
 
     /// Notes the end of the session, if it began.
     pub fn end(&self, counters: Counters) {
-        if self.begun {
+        if !matches!(self.begun, Begun::NotYet) {
             self.ledger.note(&Event::SessionEnded(counters));
         }
     }
@@ -165,22 +197,30 @@ pub struct Client<'a> {
     pub version: Option<&'a str>,
     /// The newest revision that it has spoken.
     pub revision: Option<&'a str>,
-    /// The key of this session's fingerprints.
-    pub fingerprint_key: &'a [u8; 32],
+}
+
+/// A key that is fresh for each session, and that only the record holds afterwards.
+#[derive(Clone)]
+pub struct FingerprintKey([u8; 32]);
+
+impl fmt::Debug for FingerprintKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("FingerprintKey")
+    }
+}
+
+impl FingerprintKey {
+    /// What stands for some bytes under this key.
+    pub fn fingerprint(&self, bytes: &[u8]) -> Fingerprint {
+        // The key has a fixed length and the text ends with the hash: nothing can be appended to it
+        // by who does not know the key and never sees the hash.
+        Fingerprint(Sha256::new().chain_update(self.0).chain_update(bytes).finalize().into())
+    }
 }
 
 /// What stands for a frame's bytes: SHA-256 of the session's key and of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fingerprint([u8; 32]);
-
-impl Fingerprint {
-    /// That of some bytes, under a key that only the record holds.
-    pub fn of(key: &[u8; 32], bytes: &[u8]) -> Self {
-        // The key has a fixed length and the text ends with the hash: nothing can be appended to it
-        // by who does not know the key and never sees the hash.
-        Self(Sha256::new().chain_update(key).chain_update(bytes).finalize().into())
-    }
-}
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

@@ -24,6 +24,7 @@ pub mod writer;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use crossbeam_channel::Receiver;
 
@@ -70,17 +71,35 @@ pub fn serve(parts: Parts) -> std::io::Result<Ending> {
         Ok(policy) => policy.limits().frame_bytes(),
         Err(_) => crate::limits::Limits::default().frame_bytes(),
     };
-    let reader = reader::start(stdin, frame_bytes)?;
-    let (outbox, writer) = writer::start(stdout)?;
     let journal = journal::Journal::new(audit.clone());
+    let reader = reader::start(stdin, frame_bytes, journal.fingerprint_key())?;
+    let (outbox, writer) = writer::start(stdout)?;
+    let closer = audit.clone().map(close_abandoned).transpose()?;
     let workers = workers::Workers::new(executor, rate, journal.ledger());
     let dispatch = dispatch::Dispatch::new(config, outbox, workers, journal);
     let (ending, left) = dispatch.run(&reader, &writer, &signals);
     writer.finish(left);
     // Who cannot be waited for stays listed as open, and is closed by whoever comes next.
-    if audit.is_some_and(|audit| !audit.end(left.left().max(limits::RECORD_LAST_FOR))) {
-        ::log::warn!("the record was not finished in time");
+    match audit.map(|audit| audit.end(left.left().max(limits::RECORD_LAST_FOR))) {
+        Some(false) => ::log::warn!("the record was not finished in time"),
+        // Nothing can be recorded any more, so that the closer has ended or does so at once.
+        Some(true) if closer.is_some_and(|closer| closer.join().is_err()) => {
+            ::log::error!("closer panicked");
+        }
+        Some(true) | None => {}
     }
     reader.finish();
     Ok(ending)
+}
+
+/// Ends the calls of gateways that were killed, beside everything else: a start waits for nothing.
+fn close_abandoned(audit: Audit) -> std::io::Result<JoinHandle<()>> {
+    let close = move || match audit.close_abandoned() {
+        Ok(0) => {}
+        Ok(count) => {
+            ::log::info!("{count} calls of sessions that broke off were closed as outcome_unknown")
+        }
+        Err(fault) => ::log::warn!("calls of sessions that broke off stay open: {}", fault.word()),
+    };
+    std::thread::Builder::new().name("closer".into()).spawn(close)
 }

@@ -11,17 +11,18 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::journal::{Fingerprint, FingerprintKey};
 use crate::limits;
-use crate::wire::frame::{Frame, Splitter};
-use crate::wire::rpc::{self, Fault, Message};
+use crate::wire::frame::{Frame, FrameFault, Splitter};
+use crate::wire::rpc::{self, Fault, Message, Rejected};
 
 /// What the reader hands on.
 #[derive(Debug)]
 pub enum Incoming {
     /// A message that passed every check of the wire.
     Message(Message, Permit),
-    /// A message that did not.
-    Fault(Fault),
+    /// What did not, and what stands for its bytes.
+    Fault(Fault, Fingerprint),
     /// The normal end of input.
     End,
 }
@@ -54,7 +55,7 @@ const WATCH_EVERY: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// No thread or no descriptor is left.
-pub fn start(stdin: OwnedFd, frame_bytes: usize) -> std::io::Result<Reader> {
+pub fn start(stdin: OwnedFd, frame_bytes: usize, key: FingerprintKey) -> std::io::Result<Reader> {
     let (stopped, stop) = super::descriptors::pipe()?;
     let (sender, inbox) = bounded(limits::INBOX);
     let (hang_up, hung_up) = bounded(1);
@@ -64,6 +65,7 @@ pub fn start(stdin: OwnedFd, frame_bytes: usize) -> std::io::Result<Reader> {
         inbox: sender,
         hang_up: hang_up.clone(),
         large: None,
+        key,
     };
     let thread =
         std::thread::Builder::new().name("reader".into()).spawn(move || input.run(frame_bytes))?;
@@ -88,6 +90,7 @@ struct Input {
     hang_up: Sender<()>,
     /// Disconnects when the last large message was dealt with.
     large: Option<Receiver<()>>,
+    key: FingerprintKey,
 }
 
 /// The reader has nothing more to do.
@@ -110,7 +113,13 @@ impl Input {
             let mut rest = &chunk[..count];
             let mut batch = Vec::new();
             while let Some(frame) = splitter.take(&mut rest) {
-                let closes = self.read_frame(frame.map_err(Fault::from), &mut batch)?;
+                let closes = match frame {
+                    Ok(frame) => self.read_frame(frame, &mut batch)?,
+                    Err(fault) => {
+                        batch.push(self.no_frame(fault, &splitter));
+                        true
+                    }
+                };
                 if closes {
                     return self.send(batch);
                 }
@@ -121,18 +130,18 @@ impl Input {
         }
         match splitter.finish() {
             Ok(()) => self.send(vec![Incoming::End]),
-            Err(fault) => self.send(vec![Incoming::Fault(fault.into())]),
+            Err(fault) => self.send(vec![self.no_frame(fault, &splitter)]),
         }
     }
 
+    fn no_frame(&self, fault: FrameFault, splitter: &Splitter) -> Incoming {
+        Incoming::Fault(fault.into(), self.key.fingerprint(splitter.held()))
+    }
+
     /// Reads one frame into the batch; whether the session closes with it.
-    fn read_frame(
-        &mut self,
-        frame: Result<Frame, Fault>,
-        batch: &mut Vec<Incoming>,
-    ) -> Result<bool, Over> {
-        let large = frame.as_ref().is_ok_and(|frame| frame.as_str().len() >= LARGE_BYTES);
-        match frame.and_then(rpc::parse) {
+    fn read_frame(&mut self, frame: Frame, batch: &mut Vec<Incoming>) -> Result<bool, Over> {
+        let large = frame.as_str().len() >= LARGE_BYTES;
+        match rpc::parse_or_return(frame) {
             Ok(message) if large => {
                 // What came before it must not wait for it.
                 self.send(std::mem::take(batch))?;
@@ -143,9 +152,10 @@ impl Input {
                 batch.push(Incoming::Message(message, Permit { _large: None }));
                 Ok(false)
             }
-            Err(fault) => {
+            Err(Rejected { fault, frame }) => {
                 let closes = fault.closes();
-                batch.push(Incoming::Fault(fault));
+                let fingerprint = self.key.fingerprint(frame.as_str().as_bytes());
+                batch.push(Incoming::Fault(fault, fingerprint));
                 Ok(closes)
             }
         }

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::record;
+
 /// How long any single wait may take.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -70,6 +72,13 @@ pub struct Home {
 impl Home {
     /// A home whose configuration is the given JSON; `TOKEN` in it becomes the path of the canary's file.
     pub fn with_config(config: &Value) -> Self {
+        let home = Self::without_record(config);
+        record::make(home.path());
+        home
+    }
+
+    /// The same, of which no gateway was started yet.
+    pub fn without_record(config: &Value) -> Self {
         let folder = Folder::new("home");
         let home = Self { folder };
         let token = home.folder.write("token", CANARY.as_bytes());
@@ -111,11 +120,13 @@ pub struct Launch {
     command: Command,
     /// Whether stdout is the protocol, and so holds whole messages only.
     speaks: bool,
+    /// The home whose record is looked at afterwards.
+    home: Option<PathBuf>,
 }
 
 impl Launch {
     pub fn mcp(home: &Path) -> Self {
-        let mut launch = Self { speaks: true, ..Self::bare() };
+        let mut launch = Self { speaks: true, home: Some(home.to_owned()), ..Self::bare() };
         launch.command.arg("mcp").arg("--home").arg(home);
         launch
     }
@@ -124,7 +135,7 @@ impl Launch {
     pub fn bare() -> Self {
         let mut command = Command::new(keyward_bin());
         command.env_clear().env("HOME", "/nonexistent").env("PATH", "/usr/bin:/bin");
-        Self { command, speaks: false }
+        Self { command, speaks: false, home: None }
     }
 
     /// Another program that starts the one under test in the end.
@@ -132,7 +143,19 @@ impl Launch {
         let mut command = Command::new(program);
         command.args(arguments).env_clear().env("HOME", "/nonexistent");
         command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-        Self { command, speaks: true }
+        Self { command, speaks: true, home: None }
+    }
+
+    /// Says whose record is looked at afterwards.
+    pub fn of_home(mut self, home: &Path) -> Self {
+        self.home = Some(home.to_owned());
+        self
+    }
+
+    /// Leaves the record alone afterwards: the test damages it, or nothing is recorded.
+    pub fn unrecorded(mut self) -> Self {
+        self.home = None;
+        self
     }
 
     pub fn arg(mut self, arg: impl AsRef<std::ffi::OsStr>) -> Self {
@@ -172,6 +195,7 @@ impl Launch {
             child,
             shown,
             speaks: self.speaks,
+            home: self.home,
             readers: Vec::new(),
         };
         if read {
@@ -192,6 +216,7 @@ pub struct Gateway {
     early: VecDeque<Value>,
     shown: String,
     speaks: bool,
+    home: Option<PathBuf>,
     readers: Vec<std::thread::JoinHandle<()>>,
 }
 
@@ -398,7 +423,10 @@ impl Gateway {
         assert_no_canary(ended.stderr.as_bytes(), "stderr");
         assert!(!ended.stderr.contains("panicked"), "a panic: {}", ended.stderr);
         if self.speaks {
-            ended.lines();
+            let lines = ended.lines();
+            if let Some(home) = &self.home {
+                record::agrees(home, &lines, &ended.stderr);
+            }
         }
         ended
     }

@@ -1,6 +1,8 @@
 //! The release gate: the built program as a process, its real streams, a real HTTP service.
 //!
 //! - `harness`, `service`: what the tests are made with.
+//! - `record`: intents, ends and refusals on record; what happens where it cannot be written; storms. What
+//!   every answer says is compared with it after every test.
 //! - `ends`: how a session begins and ends, and what the process does to itself.
 //! - `wire`: the cases of the wire contract, W1 to W45, where no fixture file says it better.
 //! - `eras`: revisions, both eras, what real clients send.
@@ -32,5 +34,6 @@ mod net;
 #[path = "../http_effects/server.rs"]
 #[allow(dead_code, reason = "the other suite uses the rest")]
 mod peer;
+mod record;
 mod service;
 mod wire;

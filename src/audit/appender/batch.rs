@@ -44,14 +44,19 @@ impl Batch {
     pub(super) fn opened(&self) -> impl Iterator<Item = CallId> {
         self.items.iter().filter_map(|item| match item.turn {
             Turn::Opens(call) => Some(call),
-            Turn::Closes(_) | Turn::Neither => None,
+            Turn::Closes(_) | Turn::Begins | Turn::Neither => None,
         })
+    }
+
+    /// Whether the session itself begins with it.
+    pub(super) fn begins(&self) -> bool {
+        self.items.iter().any(|item| item.turn == Turn::Begins)
     }
 
     pub(super) fn closed(&self) -> impl Iterator<Item = CallId> {
         self.items.iter().filter_map(|item| match item.turn {
             Turn::Closes(call) => Some(call),
-            Turn::Opens(_) | Turn::Neither => None,
+            Turn::Opens(_) | Turn::Begins | Turn::Neither => None,
         })
     }
 }

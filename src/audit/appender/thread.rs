@@ -36,7 +36,7 @@ pub(super) fn start(
 struct Appender {
     parts: Parts,
     chain: Chain,
-    /// The list of open calls, made with the first intent.
+    /// The list of open calls, made with the session's beginning, or at the latest with its first intent.
     open: Option<OpenCalls>,
     counts: Arc<Mutex<Counts>>,
     /// How long the lock was waited for in vain.
@@ -167,12 +167,18 @@ impl Appender {
     }
 
     fn list(&mut self, batch: &Batch) -> Result<(), Unavailable> {
-        if batch.opened().next().is_none() {
+        let has_intents = batch.opened().next().is_some();
+        if !has_intents && !batch.begins() {
             return Ok(());
         }
         let open = match &mut self.open {
             Some(open) => open,
-            None => self.open.insert(OpenCalls::begin(&self.parts.run, self.parts.session)?),
+            None => match OpenCalls::begin(&self.parts.run, self.parts.session) {
+                Ok(open) => self.open.insert(open),
+                // Only who acts needs the list.
+                Err(_) if !has_intents => return Ok(()),
+                Err(fault) => return Err(fault.into()),
+            },
         };
         Ok(open.list(batch.opened())?)
     }

@@ -150,6 +150,9 @@ impl Dispatch {
     ) -> Result<(), Refusal> {
         let busy = || Refusal::failed(Reason::Busy, "Too many calls run already; try again later.");
         let limits: &Limits = policy.limits();
+        if self.look_whether_revoked() {
+            return Err(Refusal::revoked());
+        }
         if self.calls.len() >= limits.calls_in_flight() {
             return Err(busy());
         }
@@ -231,6 +234,13 @@ impl Refusal {
     pub(super) fn after(mut self, what: &str) -> Self {
         self.message = self.message.map(|message| format!("{what}. {message}"));
         self
+    }
+
+    /// The operator, a person, said no to all of the session.
+    fn revoked() -> Self {
+        let message = "The operator revoked this session: nothing is done in it any more.";
+        let reason = Some(Reason::Revoked);
+        Self { state: State::Denied, reason, message: Some(message.into()) }
     }
 
     pub(super) fn no_approver() -> Self {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, never, select};
 
 use super::inflight::InFlight;
-use super::journal::{Client, Journal};
+use super::journal::{Client, Fingerprint, Journal};
 use super::kept::Kept;
 use super::names::Names;
 use super::outbox::Outbox;
@@ -20,7 +20,6 @@ use super::workers::{Done, Workers, Yielded};
 use super::writer::Writer;
 use super::{Ending, linger, tools};
 use crate::audit::event::Counters;
-use crate::audit::random;
 use crate::clock::Deadline;
 use crate::home::Config;
 use crate::limits;
@@ -41,8 +40,9 @@ pub struct Dispatch {
     kept: Kept,
     names: Names,
     journal: Journal,
-    fingerprint_key: [u8; 32],
     counters: Counters,
+    /// The operator revoked the session: nothing is dispatched in it any more.
+    is_revoked: bool,
     phase: Phase,
     /// Set from when the client has closed stdin before everything of it was taken.
     unread: Option<Unread>,
@@ -108,8 +108,8 @@ impl Dispatch {
             kept: Kept::default(),
             names: Names::default(),
             journal,
-            fingerprint_key: random(),
             counters: Counters::default(),
+            is_revoked: false,
             phase: Phase::Open,
             unread: None,
             taken: Vec::new().into_iter(),
@@ -212,14 +212,28 @@ impl Dispatch {
             Phase::Ending { deadline, .. } => deadline.left(),
         };
         let progress = self.calls.next_progress();
-        progress.map_or(LONGEST, |due| due.saturating_duration_since(Instant::now())).min(ending)
+        let progress =
+            progress.map_or(LONGEST, |due| due.saturating_duration_since(Instant::now()));
+        let look = if self.calls.is_empty() { LONGEST } else { limits::REVOKED_EVERY };
+        progress.min(ending).min(look)
     }
 
     fn tick(&mut self) {
         self.kept.expire();
+        self.look_whether_revoked();
         for line in self.calls.due_progress() {
             self.outbox.send(&line);
         }
+    }
+
+    /// Whether the operator revoked the session; what runs in it is cut then.
+    pub(super) fn look_whether_revoked(&mut self) -> bool {
+        if !self.is_revoked && self.journal.is_revoked() {
+            self.is_revoked = true;
+            log::warn!("the session was revoked: nothing is dispatched in it any more");
+            self.calls.cut_each();
+        }
+        self.is_revoked
     }
 
     /// How the session ended, once nothing runs any more or the time for it is over.
@@ -271,9 +285,9 @@ impl Dispatch {
     fn take(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::End => self.stop_taking(Ending::Normal),
-            Incoming::Fault(fault) => {
+            Incoming::Fault(fault, fingerprint) => {
                 self.counters.frames += 1;
-                self.reject(&fault);
+                self.reject(&fault, &fingerprint);
             }
             Incoming::Message(message, permit) => {
                 self.counters.frames += 1;
@@ -282,8 +296,8 @@ impl Dispatch {
         }
     }
 
-    fn reject(&mut self, fault: &Fault) {
-        self.reject_as(fault.word());
+    fn reject(&mut self, fault: &Fault, fingerprint: &Fingerprint) {
+        self.reject_as(fault.word(), Some(fingerprint));
         log::debug!("message rejected: {}", fault.word());
         if fault.id().is_some_and(|id| self.calls.contains(id)) {
             return self.break_off("Invalid request: this id is still in flight");
@@ -314,11 +328,11 @@ impl Dispatch {
             Message::Request(request) => self.answer(&request),
             Message::Notification(notification) => match hear(&notification) {
                 Said::Cancelled(id) => self.calls.withdraw(&id),
-                Said::RequestWithoutId => self.reject_as("request_without_id"),
+                Said::RequestWithoutId => self.reject_as("request_without_id", None),
                 Said::Other => {}
             },
             Message::Response(_) => {
-                self.reject_as("unasked_response");
+                self.reject_as("unasked_response", None);
                 self.break_off("Invalid request: nothing was asked that this would answer");
             }
         }
@@ -328,12 +342,12 @@ impl Dispatch {
     fn answer(&mut self, request: &Request) {
         let id = &request.id;
         if self.calls.contains(id) {
-            self.reject_as("id_in_flight");
+            self.reject_as("id_in_flight", None);
             return self.break_off("Invalid request: this id is still in flight");
         }
         let line = match read(request, &mut self.dialogue) {
             Err(fault) => {
-                self.reject_as("request");
+                self.reject_as("request", None);
                 Some(answer::fault(id, &fault))
             }
             Ok(Asked { revision, what }) => match what {
@@ -350,10 +364,10 @@ impl Dispatch {
     }
 
     /// Counts and notes what came and was no call.
-    fn reject_as(&mut self, about: &str) {
+    fn reject_as(&mut self, about: &str, fingerprint: Option<&Fingerprint>) {
         self.counters.rejected += 1;
         self.put_session_on_record();
-        self.journal.reject(about, None);
+        self.journal.reject(about, fingerprint);
     }
 
     /// From its first call or rejection on a session stands in the record.
@@ -363,7 +377,6 @@ impl Dispatch {
             name: name.as_deref(),
             version: version.as_deref(),
             revision: self.dialogue.newest().map(Revision::as_str),
-            fingerprint_key: &self.fingerprint_key,
         });
     }
 
