@@ -84,7 +84,7 @@ pub enum Contents {
         open: u32,
     },
     /// The beginning of a segment.
-    Start(Start),
+    Start(Box<Start>),
 }
 
 impl Contents {
@@ -96,7 +96,7 @@ impl Contents {
                 (rest.len() > seal::STANZA_BYTES)
                     .then_some(Self::Events { open: u32::from_be_bytes(*open) })
             }
-            (&START, rest) => Start::parse(rest).map(Self::Start),
+            (&START, rest) => Start::parse(rest).map(|start| Self::Start(Box::new(start))),
             _ => None,
         }
     }
@@ -104,7 +104,7 @@ impl Contents {
     /// The beginning of a segment, if the row is one.
     pub fn start(bytes: &[u8]) -> Option<Start> {
         match Self::parse(bytes)? {
-            Self::Start(start) => Some(start),
+            Self::Start(start) => Some(*start),
             Self::Events { .. } => None,
         }
     }

@@ -22,6 +22,9 @@ use crate::name::{CallId, SessionId};
 use crate::state::State;
 
 const PLACE_BYTES: usize = 35;
+/// Places that are made at a time: a page's worth. Listing then overwrites bytes that are there
+/// already, so its sync changes no metadata and is the cheapest there is.
+const PLACES: usize = 117;
 const EMPTY: &[u8; PLACE_BYTES] = b"----------------------------------\n";
 
 /// The list of the session that this process is.
@@ -31,6 +34,8 @@ pub struct OpenCalls {
     path: PathBuf,
     places: HashMap<CallId, usize>,
     free: Vec<usize>,
+    /// How many places the file has.
+    made: usize,
 }
 
 impl OpenCalls {
@@ -44,8 +49,12 @@ impl OpenCalls {
             let file = folder::create(&path)?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, &path) => {
+                    let mut list =
+                        Self { file, path, places: HashMap::new(), free: Vec::new(), made: 0 };
+                    list.make_places()?;
+                    list.file.sync_all()?;
                     folder::sync(run)?;
-                    return Ok(Self { file, path, places: HashMap::new(), free: Vec::new() });
+                    return Ok(list);
                 }
                 // Somebody took it for a dead session's, found it empty, and removes it.
                 Ok(()) | Err(TryLockError::WouldBlock) => drop(file),
@@ -67,7 +76,10 @@ impl OpenCalls {
             if self.places.len() >= limits::OPEN_CALLS {
                 return Err(io::ErrorKind::QuotaExceeded.into());
             }
-            let place = self.free.pop().unwrap_or(self.places.len());
+            if self.free.is_empty() {
+                self.make_places()?;
+            }
+            let place = self.free.pop().unwrap_or(self.made);
             self.places.insert(call, place);
             self.write(place, format!("{call}\n").as_bytes())?;
             any = true;
@@ -87,6 +99,13 @@ impl OpenCalls {
             }
             None => Ok(()),
         }
+    }
+
+    fn make_places(&mut self) -> io::Result<()> {
+        self.file.write_all_at(&EMPTY.repeat(PLACES), (self.made * PLACE_BYTES) as u64)?;
+        self.free.extend((self.made..self.made + PLACES).rev());
+        self.made += PLACES;
+        Ok(())
     }
 
     /// How many are listed.

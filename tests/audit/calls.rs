@@ -73,6 +73,6 @@ fn a_list_that_was_cut_short_is_read() {
     for cut in 0..whole.len() {
         fs::write(&path, &whole[..cut]).unwrap();
         let seen = listed(&home.run_folder()).unwrap();
-        assert_eq!(seen[0].calls, calls[..cut / 35], "{cut}");
+        assert_eq!(seen[0].calls, calls[..2.min(cut / 35)], "{cut}");
     }
 }

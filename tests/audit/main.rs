@@ -13,6 +13,7 @@ mod calls;
 mod commands;
 mod crowd;
 mod cuts;
+mod figures;
 mod harness;
 mod room;
 mod second;

@@ -1,5 +1,7 @@
 use super::*;
-use crate::state::{Kept, StreamEnd};
+use crate::execute::Diagnostics;
+use crate::name::Name;
+use crate::state::{Kept, Outcome, State, StreamEnd};
 
 fn session() -> SessionId {
     SessionId::new([7; 16])
