@@ -88,6 +88,8 @@ struct Item {
     text: String,
     turn: Turn,
     at_ms: u64,
+    /// How many events are lost with it.
+    stands_for: u64,
     reply: Option<Sender<Answer>>,
 }
 
@@ -216,9 +218,11 @@ impl Audit {
             _ => Turn::Neither,
         };
         let inbox = self.0.inbox()?;
-        inbox.try_send(Item { text, turn, at_ms, reply }).map_err(|fault| match fault {
-            TrySendError::Full(_) | TrySendError::Disconnected(_) => Unavailable::Busy,
-        })
+        inbox.try_send(Item { text, turn, at_ms, stands_for: 1, reply }).map_err(
+            |fault| match fault {
+                TrySendError::Full(_) | TrySendError::Disconnected(_) => Unavailable::Busy,
+            },
+        )
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Numbers are big-endian. The first byte tells which it is:
 //!
-//! - 1, events: calls open after this row (4 bytes), then what [`seal`](super::seal) gives.
+//! - 1, events: calls open after this row (4 bytes), then what [`seal`] gives.
 //! - 2, the beginning of a segment: its number (8), when it began in milliseconds since 1970 (8),
 //!   calls open (4), the signing key of the rows after this one (32), the number of recipients (1)
 //!   and each (32), the number of torn tails since the segment before (2) and for each the

@@ -51,7 +51,7 @@ impl Head {
         }
     }
 
-    /// Reads what [`Head::write`] wrote.
+    /// Reads the file's contents. `None` where they make no sense.
     pub fn parse(line: &[u8]) -> Option<Self> {
         let mut rest = Rest(line.trim_ascii_end());
         rest.literal(b"{\"chain\":\"")?;

@@ -93,7 +93,10 @@ fn full() {
     let events = home.events();
     let count = |kind: &str| events.iter().filter(|it| it.kind == kind).count();
     assert_eq!(count("intent"), count("ended"));
-    assert!(count("lost") > 0, "what could not be written down is counted");
+    let lost: u64 =
+        events.iter().filter(|it| it.kind == "lost").filter_map(|it| it.number(&["count"])).sum();
+    assert!(lost > 0, "what could not be written down is counted");
+    assert_eq!(count("refused") as u64 + lost, 15, "and counted once");
 }
 
 #[test]

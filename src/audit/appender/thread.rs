@@ -93,23 +93,35 @@ impl Appender {
         let mut counts = counts(&self.counts);
         let is_end = batch.is_empty();
         let refusals = counts.refusals.due(now, is_end);
-        let lost = (counts.lost > 0)
-            .then_some(Event::Lost { count: counts.lost, from_ms: counts.lost_from_ms });
-        let stuck = (self.stuck_ms > 0).then_some(Event::LockStuck { waited_ms: self.stuck_ms });
+        let lost = std::mem::take(&mut counts.lost);
+        let lost = (lost > 0).then_some(Event::Lost { count: lost, from_ms: counts.lost_from_ms });
+        let stuck = std::mem::take(&mut self.stuck_ms);
+        let stuck = (stuck > 0).then_some(Event::LockStuck { waited_ms: stuck });
         for event in [refusals, lost, stuck].into_iter().flatten() {
-            if let Some(text) = event.write(self.parts.session, now) {
-                let item = Item { text, turn: Turn::Neither, at_ms: now, reply: None };
-                // What does not fit any more is counted again by whoever fails to write it.
-                if batch.push(item).is_none() && matches!(event, Event::Lost { .. }) {
-                    counts.lost = 0;
+            let (stands_for, at_ms) = match event {
+                Event::Refusals { count, from_ms, .. } | Event::Lost { count, from_ms } => {
+                    (count, from_ms)
                 }
+                _ => (1, now),
+            };
+            let item = event.write(self.parts.session, now).map(|text| Item {
+                text,
+                turn: Turn::Neither,
+                at_ms,
+                stands_for,
+                reply: None,
+            });
+            if item.is_none_or(|item| batch.push(item).is_some()) {
+                counts.lose(at_ms, stands_for);
             }
         }
-        self.stuck_ms = 0;
     }
 
     fn commit(&mut self, mut batch: Batch) {
         self.add_counts(&mut batch);
+        if batch.is_empty() {
+            return;
+        }
         match self.attempt(&batch, false) {
             Err(Unavailable::Full) if batch.closed().next().is_some() => {
                 let fault = Err(Unavailable::Full);
@@ -132,7 +144,7 @@ impl Appender {
         for item in items {
             let nobody = !item.answer(answer);
             if nobody && answer.is_err() {
-                counts(&self.counts).lose(item.at_ms, 1);
+                counts(&self.counts).lose(item.at_ms, item.stands_for);
             }
         }
     }
