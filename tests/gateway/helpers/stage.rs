@@ -94,9 +94,6 @@ impl Stage {
         }
         fs::create_dir(work.path().join("inner")).unwrap();
         let home = Home::with_config(&config);
-        let run = home.path().join("run");
-        fs::create_dir(&run).unwrap();
-        fs::set_permissions(&run, fs::Permissions::from_mode(0o700)).unwrap();
         Self { home, work, mark }
     }
 
@@ -117,7 +114,8 @@ impl Stage {
         let home = self.home.path().to_str().unwrap().to_owned();
         let mut words = arguments.to_vec();
         words.extend([program.to_str().unwrap(), "mcp", "--home", &home]);
-        let mut gateway = Launch::wrapped(wrapper, &words).env("KEYWARD_LOG", "debug").start();
+        let launch = Launch::wrapped(wrapper, &words).of_home(self.home.path());
+        let mut gateway = launch.env("KEYWARD_LOG", "debug").start();
         gateway.handshake();
         gateway
     }

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 /// Makes a home's record, as `init` does.
 pub fn make(home: &Path) {
-    fs::DirBuilder::new().mode(0o700).create(home.join("run")).unwrap();
+    fs::DirBuilder::new().mode(0o700).recursive(true).create(home.join("run")).unwrap();
     let identity = Identity::fresh();
     let mut file = fs::File::options();
     let mut file = {
