@@ -164,11 +164,6 @@ impl Audit {
         self.submit_for(self.0.parts.session, event)
     }
 
-    /// Records an event of another session, whose file in `run` is locked by us, and waits.
-    pub(super) fn record_for(&self, session: SessionId, event: &Event) -> Answer {
-        self.submit_for(session, event)?.wait()
-    }
-
     /// Takes no more events, and waits until what came is written; false where time is over first.
     pub fn end(&self, within: Duration) -> bool {
         self.0.end(within)
@@ -197,7 +192,12 @@ impl Audit {
         open_calls::close_abandoned(self.run_folder(), self)
     }
 
-    fn submit_for(&self, session: SessionId, event: &Event) -> Result<Ticket, Unavailable> {
+    /// Hands over an event of another session, whose file in `run` is locked by us.
+    pub(super) fn submit_for(
+        &self,
+        session: SessionId,
+        event: &Event,
+    ) -> Result<Ticket, Unavailable> {
         let (reply, answer) = bounded(1);
         self.send(session, event, now_ms(), Some(reply))?;
         Ok(Ticket(answer))

@@ -24,11 +24,11 @@ pub mod writer;
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use crate::audit::Audit;
+use crate::clock::Deadline;
 use crate::execute::Execute;
 use crate::execute::rate::Rate;
 use crate::home::Config;
@@ -74,32 +74,42 @@ pub fn serve(parts: Parts) -> std::io::Result<Ending> {
     let journal = journal::Journal::new(audit.clone());
     let reader = reader::start(stdin, frame_bytes, journal.fingerprint_key())?;
     let (outbox, writer) = writer::start(stdout)?;
-    let closer = audit.clone().map(close_abandoned).transpose()?;
+    let closed = audit.clone().map(close_abandoned).transpose()?;
     let workers = workers::Workers::new(executor, rate, journal.ledger());
     let dispatch = dispatch::Dispatch::new(config, outbox, workers, journal);
     let (ending, left) = dispatch.run(&reader, &writer, &signals);
     writer.finish(left);
-    // Who cannot be waited for stays listed as open, and is closed by whoever comes next.
-    match audit.map(|audit| audit.end(left.left().max(limits::RECORD_LAST_FOR))) {
-        Some(false) => ::log::warn!("the record was not finished in time"),
-        // Nothing can be recorded any more, so that the closer has ended or does so at once.
-        Some(true) if closer.is_some_and(|closer| closer.join().is_err()) => {
-            ::log::error!("closer panicked");
-        }
-        Some(true) | None => {}
+    if let Some(audit) = audit {
+        finish_record(&audit, closed.as_ref(), left);
     }
     reader.finish();
     Ok(ending)
 }
 
-/// Ends the calls of gateways that were killed, beside everything else: a start waits for nothing.
-fn close_abandoned(audit: Audit) -> std::io::Result<JoinHandle<()>> {
-    let close = move || match audit.close_abandoned() {
-        Ok(0) => {}
-        Ok(count) => {
-            ::log::info!("{count} calls of sessions that broke off were closed as outcome_unknown")
+/// Waits for what is to be recorded, as long as there is time. What stays listed as open is closed by
+/// whoever comes next.
+fn finish_record(audit: &Audit, closed: Option<&Receiver<()>>, left: Deadline) {
+    if let Some(closed) = closed {
+        // Nothing is sent: the closer says that it has ended by ending.
+        closed.recv_timeout(left.left()).ok();
+    }
+    if !audit.end(left.left().max(limits::RECORD_LAST_FOR)) {
+        ::log::warn!("the record was not finished in time");
+    }
+}
+
+/// Ends the calls of gateways that were killed, beside everything else: a start waits for nothing. The
+/// channel disconnects when that is done.
+fn close_abandoned(audit: Audit) -> std::io::Result<Receiver<()>> {
+    let (done, closed) = bounded(1);
+    let close = move || {
+        let _done: Sender<()> = done;
+        match audit.close_abandoned() {
+            Ok(0) => {}
+            Ok(count) => ::log::info!("{count} calls of sessions that broke off: outcome_unknown"),
+            Err(fault) => ::log::warn!("calls of sessions that broke off: {}", fault.word()),
         }
-        Err(fault) => ::log::warn!("calls of sessions that broke off stay open: {}", fault.word()),
     };
-    std::thread::Builder::new().name("closer".into()).spawn(close)
+    std::thread::Builder::new().name("closer".into()).spawn(close)?;
+    Ok(closed)
 }

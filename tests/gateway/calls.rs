@@ -280,8 +280,6 @@ fn calls_in_flight_and_calls_per_minute_are_bounded() {
     let mut config = config_for(service.port);
     config["limits"] = json!({ "calls_in_flight": 1, "calls_per_minute": 3 });
     let home = Home::with_config(&config);
-    fs::create_dir(home.path().join("run")).unwrap();
-    fs::set_permissions(home.path().join("run"), fs::Permissions::from_mode(0o700)).unwrap();
     let mut gateway = Launch::mcp(home.path()).start();
     gateway.handshake();
     gateway.say(&http_request(2, get(&service, "/repos/hang")));

@@ -159,6 +159,10 @@ impl Launch {
     }
 
     pub fn arg(mut self, arg: impl AsRef<std::ffi::OsStr>) -> Self {
+        if arg.as_ref() == "--record" {
+            // A dry run is not put on record.
+            self.home = None;
+        }
         self.command.arg(arg);
         self
     }

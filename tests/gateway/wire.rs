@@ -422,6 +422,8 @@ fn w28_nesting() {
 #[test]
 fn w29_a_flood_of_tiny_frames_keeps_memory_flat() {
     const COUNT: usize = 100_000;
+    // What is mapped of a build that is not optimised counts, too.
+    let bound = if cfg!(debug_assertions) { 14 * 1024 } else { 12 * 1024 };
     let home = Home::for_service(1);
     let mut gateway = Launch::mcp(home.path()).start_reading(false);
     gateway.send(INITIALIZE.as_bytes());
@@ -439,13 +441,13 @@ fn w29_a_flood_of_tiny_frames_keeps_memory_flat() {
     // Nobody reads: the gateway must stop taking, not grow.
     std::thread::park_timeout(Duration::from_millis(500));
     let peak = peak_kib(pid);
-    assert!(peak < 12 * 1024, "{peak} KiB while nobody reads");
+    assert!(peak < bound, "{peak} KiB while nobody reads");
     gateway.read_on();
     let answer = gateway.answer_to(COUNT + 1);
     assert_eq!(answer["result"], json!({}));
     let stdin = feeder.join().unwrap();
     let peak = peak_kib(pid);
-    assert!(peak < 12 * 1024, "{peak} KiB");
+    assert!(peak < bound, "{peak} KiB");
     drop(stdin);
     let ended = gateway.wait();
     let ids: Vec<u64> = ended.lines().iter().map(|line| line["id"].as_u64().unwrap()).collect();

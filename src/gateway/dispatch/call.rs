@@ -72,6 +72,9 @@ impl Dispatch {
         };
         if name == tools::RESULT_READ {
             let (result, state) = self.read_kept(&asking, &arguments);
+            if state == State::Rejected {
+                self.journal.refuse(call, &name, state, Some(Reason::UnknownCall));
+            }
             return Some(self.conclude(&asking, state, &result));
         }
         let begun = tools::action(&name, &arguments)

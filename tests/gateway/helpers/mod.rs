@@ -15,7 +15,7 @@ mod debug;
 mod ends;
 mod floods;
 mod resolve;
-mod stage;
+pub mod stage;
 mod stderr;
 mod tools;
 mod wrappers;

@@ -7,6 +7,12 @@
 //! - `storm`: kills at random moments, and eight gateways at once.
 //! - `revoke`: sessions that the operator revokes, and the debug window.
 
+mod closed;
+mod life;
+mod open;
+mod revoke;
+mod storm;
+
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
