@@ -244,9 +244,12 @@ impl Shared {
     }
 
     fn end(&self, within: Duration) -> bool {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let Running::Now { inbox, done, thread } = std::mem::replace(&mut *running, Running::Ended)
-        else {
+        let taken = {
+            let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *running, Running::Ended)
+        };
+        // The lock is given back: who still has something to record is refused at once.
+        let Running::Now { inbox, done, thread } = taken else {
             return true;
         };
         drop(inbox);
