@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::client::Client;
 use super::revision::Revision;
-use crate::limits;
 use crate::wire::json::{Json, Kind};
 use crate::wire::rpc::{Id, Notification, Request};
 
@@ -17,25 +17,6 @@ pub struct Dialogue {
     handshake: Option<Revision>,
     newest: Option<Revision>,
     client: Client,
-}
-
-/// Who a client says it is: at most `limits::CLIENT_CHARACTERS` of each.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Client {
-    /// Its name.
-    pub name: Option<String>,
-    /// Its version.
-    pub version: Option<String>,
-}
-
-impl Client {
-    fn read(info: Json<'_>) -> Self {
-        let text = |name| {
-            let text = info.member(name).and_then(Json::as_str)?;
-            Some(text.chars().take(limits::CLIENT_CHARACTERS).collect())
-        };
-        Self { name: text("name"), version: text("version") }
-    }
 }
 
 impl Dialogue {

@@ -6,4 +6,5 @@
 pub mod answer;
 pub mod call;
 pub mod catalog;
+pub mod client;
 pub mod revision;

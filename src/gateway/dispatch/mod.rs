@@ -372,7 +372,7 @@ impl Dispatch {
 
     /// From its first call or rejection on a session stands in the record.
     fn put_session_on_record(&mut self) {
-        let crate::mcp::call::Client { name, version } = self.dialogue.client();
+        let crate::mcp::client::Client { name, version } = self.dialogue.client();
         self.journal.begin(Client {
             name: name.as_deref(),
             version: version.as_deref(),
