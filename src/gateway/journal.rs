@@ -79,16 +79,16 @@ impl Ledger {
         }
     }
 
-    /// Notes a call that came to nothing before there was an intent.
-    pub fn refuse(&self, call: CallId, tool: Option<&str>, state: State, reason: Option<Reason>) {
-        let Some(audit) = &self.0 else { return };
-        audit.note(&Event::Refused(Refused {
+    /// Notes a call that was allowed, and came to nothing before there was an intent.
+    pub fn refuse(&self, call: CallId, permitted: &Permitted, end: End) {
+        let intent = intent(call, permitted, 0);
+        self.note(&Event::Refused(Refused {
             call: Some(call),
-            state,
-            reason,
-            tool: tool.map(String::from),
-            target: None,
-            rule: None,
+            state: end.state(),
+            reason: end.reason(),
+            tool: Some(intent.tool),
+            target: intent.target,
+            rule: intent.rule,
             about: None,
             fingerprint: None,
         }));
@@ -121,17 +121,15 @@ impl Journal {
     /// Notes that the session begins, with its first call or rejection; again only where that came to nothing.
     pub fn begin(&mut self, client: Client<'_>) {
         let Some(audit) = &self.ledger.0 else { return };
-        match &self.begun {
-            Begun::Recorded => return,
-            Begun::Submitted(ticket) => match ticket.answer() {
+        if let Begun::Submitted(ticket) = &self.begun {
+            match ticket.answer() {
                 None => return,
-                Some(Ok(_)) => {
-                    self.begun = Begun::Recorded;
-                    return;
-                }
-                Some(Err(_)) => {}
-            },
-            Begun::NotYet => {}
+                Some(Ok(_)) => self.begun = Begun::Recorded,
+                Some(Err(_)) => self.begun = Begun::NotYet,
+            }
+        }
+        if !matches!(self.begun, Begun::NotYet) {
+            return;
         }
         let Client { name, version, revision } = client;
         let started = Event::SessionStarted(SessionStarted {
@@ -162,8 +160,24 @@ impl Journal {
     }
 
     /// Notes a call that came to nothing.
-    pub fn refuse(&self, call: CallId, tool: &str, state: State, reason: Option<Reason>) {
-        self.ledger.refuse(call, Some(tool), state, reason);
+    pub fn refuse(
+        &self,
+        call: CallId,
+        tool: &str,
+        about: Option<&str>,
+        state: State,
+        reason: Option<Reason>,
+    ) {
+        self.ledger.note(&Event::Refused(Refused {
+            call: Some(call),
+            state,
+            reason,
+            tool: Some(tool.into()),
+            target: None,
+            rule: None,
+            about: about.map(String::from),
+            fingerprint: None,
+        }));
     }
 
     /// Notes a frame that is no message, or a request that is no call: its fault, and its fingerprint.

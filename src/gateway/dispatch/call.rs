@@ -39,6 +39,8 @@ pub(super) struct Asking {
     pub(super) received_ms: u64,
     /// The tool's name.
     pub(super) tool: String,
+    /// What it asks for, in short, for the record.
+    pub(super) about: Option<String>,
 }
 
 impl Dispatch {
@@ -59,13 +61,21 @@ impl Dispatch {
         };
         let (id, call, since) = (id.clone(), self.names.next(), Instant::now());
         let (received_ms, tool_name) = (journal::now_ms(), name.to_string());
-        let asking =
-            Asking { id, revision, call, progress_token, since, received_ms, tool: tool_name };
+        let mut asking = Asking {
+            id,
+            revision,
+            call,
+            progress_token,
+            since,
+            received_ms,
+            tool: tool_name,
+            about: None,
+        };
         log::debug!("{call}: asks for {name}");
         let arguments = match tool.input.check(arguments) {
             Ok(arguments) => arguments,
             Err(faults) => {
-                self.journal.refuse(call, &name, State::Rejected, Some(Reason::Arguments));
+                self.journal.refuse(call, &name, None, State::Rejected, Some(Reason::Arguments));
                 let result = show::wrong_arguments(call, &faults);
                 return Some(self.conclude(&asking, State::Rejected, &result));
             }
@@ -73,20 +83,22 @@ impl Dispatch {
         if name == tools::RESULT_READ {
             let (result, state) = self.read_kept(&asking, &arguments);
             if state == State::Rejected {
-                self.journal.refuse(call, &name, state, Some(Reason::UnknownCall));
+                self.journal.refuse(call, &name, None, state, Some(Reason::UnknownCall));
             }
             return Some(self.conclude(&asking, state, &result));
         }
-        let begun = tools::action(&name, &arguments)
-            .map_err(Refusal::from)
-            .and_then(|action| self.act(&asking, action, Vec::new()));
+        let begun = tools::action(&name, &arguments).map_err(Refusal::from).and_then(|action| {
+            asking.about = about(&action);
+            self.act(&asking, action, Vec::new())
+        });
         begun.err().map(|refusal| self.refuse(&asking, refusal))
     }
 
     /// The answer to a call that ends without a worker.
     pub(super) fn refuse(&mut self, asking: &Asking, refusal: Refusal) -> Line {
         let Refusal { state, reason, message } = refusal;
-        self.journal.refuse(asking.call, &asking.tool, state, reason);
+        let about = asking.about.as_deref();
+        self.journal.refuse(asking.call, &asking.tool, about, state, reason);
         let result = show::refusal(asking.call, state, reason, message.as_deref());
         self.conclude(asking, state, &result)
     }
@@ -213,6 +225,14 @@ pub(super) enum For {
     Answer(Vec<Resolved>),
     /// A call that waits for it.
     Call(Box<Waiting>),
+}
+
+/// What an action is, in short; a helper's name says it already.
+fn about(action: &Action) -> Option<String> {
+    match action {
+        Action::Http(action) => Some(format!("{} {}", action.method.as_str(), action.url.uri)),
+        Action::Helper(_) => None,
+    }
 }
 
 /// Why a call ends without a worker.

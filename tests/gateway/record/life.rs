@@ -124,6 +124,7 @@ fn a_session_is_told_whole() {
     let times: Vec<u64> = times.iter().map(|time| time.as_u64().unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");
     assert_eq!((&all[4]["state"], &all[4]["reason"]), (&json!("denied"), &json!("policy")));
+    assert_eq!(all[4]["about"], format!("GET {}", service.url("/other")));
     assert_eq!((&all[5]["state"], &all[5]["about"]), (&json!("rejected"), &json!("request")));
     let counters = ["frames", "rejected", "denied", "actions"].map(|name| all[6][name].as_u64());
     assert_eq!(counters, [Some(5), Some(1), Some(1), Some(1)], "{}", all[6]);
@@ -185,6 +186,26 @@ fn every_state_of_an_http_call_that_can_be_made() {
     let intents = of_kind(home.path(), "intent");
     assert_eq!(intents.len(), ends.len());
     assert_eq!(ends_of(&events(home.path()), busy["call_id"].as_str().unwrap()).len(), 1);
+}
+
+/// What is withdrawn while its intent is written has not begun.
+#[test]
+fn a_call_that_is_withdrawn_before_it_begins() {
+    let service = Service::simple();
+    let home = Home::for_service(service.port);
+    let mut gateway = start(&home);
+    let lock = fs::File::open(home.path().join("audit/lock")).unwrap();
+    lock.lock().unwrap();
+    gateway.say(&http_request(2, get(&service, "/repos/a")));
+    gateway.say(&cancel(2));
+    gateway.is_alive(3);
+    lock.unlock().unwrap();
+    let answers = gateway.end().lines();
+    assert!(answers.iter().all(|answer| answer["id"] != 2), "a withdrawn call was answered");
+    service.assert_untouched();
+    let ends = of_kind(home.path(), "ended");
+    assert_eq!((ends.len(), &ends[0]["state"]), (1, &json!("cancelled_before_dispatch")));
+    assert_eq!(of_kind(home.path(), "intent").len(), 1);
 }
 
 /// A refusal is waited for by nobody: it comes with the next thing that is.
