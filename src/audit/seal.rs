@@ -6,7 +6,10 @@
 //!
 //! Invariant: nothing that could open a row outlives the sealing of it.
 
+use std::convert::Infallible;
+
 use hpke::aead::AeadCtxS;
+use hpke::rand_core::{TryCryptoRng, TryRng};
 use hpke::{Deserializable as _, OpModeR, OpModeS, Serializable as _};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use zeroize::Zeroizing;
@@ -26,6 +29,31 @@ pub const BLOCK_BYTES: usize = 512;
 const TAG_BYTES: usize = 16;
 /// A recipient's part: tag, encapsulated key, the sealed row key.
 pub const STANZA_BYTES: usize = 8 + 32 + 48;
+
+/// The kernel's random bytes, which need no file: a static program in an empty root has no `/dev`.
+struct Kernel;
+
+impl TryRng for Kernel {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(u32::from_ne_bytes(random()))
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(u64::from_ne_bytes(random()))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        for some in bytes.chunks_mut(32) {
+            let fresh = Zeroizing::new(random::<32>());
+            some.copy_from_slice(&fresh[..some.len()]);
+        }
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Kernel {}
 
 /// An encapsulation for each recipient, for one row.
 type Prepared = Vec<([u8; 8], [u8; 32], AeadCtxS<Aead, Kdf, Kem>)>;
@@ -68,8 +96,13 @@ impl Sealer {
             .iter()
             .map(|recipient| {
                 let key = <Kem as hpke::Kem>::PublicKey::from_bytes(&recipient.0).ok()?;
-                let (enc, context) =
-                    hpke::setup_sender::<Aead, Kdf, Kem>(&OpModeS::Base, &key, LABEL).ok()?;
+                let (enc, context) = hpke::setup_sender_with_rng::<Aead, Kdf, Kem>(
+                    &OpModeS::Base,
+                    &key,
+                    LABEL,
+                    &mut Kernel,
+                )
+                .ok()?;
                 let mut bytes = [0; 32];
                 enc.write_exact(&mut bytes);
                 Some((recipient.tag(), bytes, context))
