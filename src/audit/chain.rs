@@ -3,7 +3,7 @@
 //! Invariant: no complete row is rewritten, and a row is acknowledged only when it is synced and
 //! `audit/head` covers it.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::contents::{self, Origin, Start};
 use super::head::{Head, SignedHead};
+use super::lock::Lock;
 use super::recipient::Recipient;
 use super::row::Row;
 use super::seal::Sealer;
@@ -68,7 +69,7 @@ pub struct Chain {
 /// What is kept open between commits.
 #[derive(Debug)]
 struct Files {
-    lock: File,
+    lock: Lock,
     lock_inode: (u64, u64),
     head: File,
     recipients: (Vec<Recipient>, Stamp),
@@ -77,16 +78,6 @@ struct Files {
 }
 
 type Stamp = (u64, u64, i64, i64);
-
-/// Gives the lock back.
-struct Held<'a>(&'a File);
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        // It goes with the file at the latest.
-        self.0.unlock().ok();
-    }
-}
 
 impl Chain {
     /// The record in this folder. Nothing is opened yet.
@@ -107,7 +98,7 @@ impl Chain {
     pub fn commit(&mut self, batch: &Batch<'_>, now_ms: u64) -> Result<u64, Unavailable> {
         let mut files = self.take_files()?;
         let lock = files.lock.try_clone()?;
-        let _held = acquire(&lock, Deadline::after(self.settings.lock_for))?;
+        let _held = lock.acquire(Deadline::after(self.settings.lock_for))?;
         let (tail, key) = self.current(&mut files)?;
         let (mut tail, key) = self.rotate_if_due(&files, tail, key, batch, now_ms)?;
         let seq = self.append(&files, &mut tail, &key, batch)?;
@@ -134,7 +125,7 @@ impl Chain {
     ) -> Result<T, Unavailable> {
         let mut files = self.take_files()?;
         let lock = files.lock.try_clone()?;
-        let _held = acquire(&lock, Deadline::after(self.settings.lock_for))?;
+        let _held = lock.acquire(Deadline::after(self.settings.lock_for))?;
         let (tail, key) = self.current(&mut files)?;
         let head = Head::read(&files.head)?.ok_or_else(no_head)?;
         let result = act(&self.folder, &head, &tail, &key);
@@ -161,6 +152,7 @@ impl Chain {
         let lock = folder::open_own(&lock_path, OFlags::RDONLY).map_err(missing)?;
         let head = folder::open_own(&self.folder.join("head"), OFlags::RDWR).map_err(missing)?;
         let lock_inode = inode(&lock.metadata()?);
+        let lock = Lock::new(lock, &self.folder)?;
         let recipients = (folder::recipients(&self.folder)?, self.recipients_stamp()?);
         Ok(Files { lock, lock_inode, head, recipients, tail: None })
     }
@@ -363,21 +355,6 @@ fn inode(metadata: &std::fs::Metadata) -> (u64, u64) {
 
 fn no_head() -> Unavailable {
     Unavailable::Damaged("audit/head is gone or unreadable".into())
-}
-
-/// Takes the lock, which is held for some milliseconds at a time.
-fn acquire(lock: &File, limit: Deadline) -> Result<Held<'_>, Unavailable> {
-    let mut pause = Duration::from_micros(20);
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(Held(lock)),
-            Err(TryLockError::Error(fault)) => return Err(fault.into()),
-            Err(TryLockError::WouldBlock) if limit.is_over() => return Err(Unavailable::LockStuck),
-            // The system has no waiting for a lock that ends by itself.
-            Err(TryLockError::WouldBlock) => std::thread::park_timeout(pause.min(limit.left())),
-        }
-        pause = (pause * 2).min(Duration::from_millis(2));
-    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod create;
 pub mod event;
 pub mod folder;
 mod head;
+mod lock;
 mod open_calls;
 mod prune;
 pub mod read;
