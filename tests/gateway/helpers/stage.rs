@@ -279,7 +279,8 @@ pub fn wait_for_states(gateway: &Gateway, count: usize) -> Vec<String> {
 pub fn memory_kib(pid: u32, field: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    line.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
+    // A process that has just ended has none.
+    line.unwrap_or("0 kB").trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 /// The open descriptors of a gateway. It is undumpable, so that only root may look: else `None`.
