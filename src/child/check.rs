@@ -29,6 +29,9 @@ fn untrusted(program: &Program, fault: TrustFault) -> StartFault {
         Flaw::Missing | Flaw::NotAFolder => StartFault::Missing,
         Flaw::NotAFile if program.path.is_dir() => StartFault::Folder,
         Flaw::NotAFile => StartFault::NotExecutable,
+        Flaw::Refused(number) if is_shortage(Errno::from_raw_os_error(number)) => {
+            StartFault::NoProcess
+        }
         Flaw::Relative | Flaw::Owner | Flaw::Writable | Flaw::Readable | Flaw::Refused(_) => {
             StartFault::Untrusted(fault)
         }
@@ -40,7 +43,9 @@ impl StartFault {
     pub(super) fn from_guard(step: Step, number: i32, program_exists: bool) -> Self {
         let errno = Errno::from_raw_os_error(number);
         match (step, errno) {
-            (Step::Guard | Step::Spawn, Errno::AGAIN | Errno::NOMEM) => Self::NoProcess,
+            (Step::Guard | Step::Confine | Step::Spawn, errno) if is_shortage(errno) => {
+                Self::NoProcess
+            }
             (Step::Guard, _) => Self::NoGuard(io::Error::from(errno).kind()),
             (Step::Folder, _) => Self::WorkingFolder,
             (Step::Confine, _) => Self::Unconfinable,
@@ -57,16 +62,26 @@ impl StartFault {
     /// What a guard that cannot be had means.
     pub(super) fn no_guard(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::AGAIN | Errno::NOMEM) => Self::NoProcess,
+            Some(errno) if is_shortage(errno) => Self::NoProcess,
             _ => Self::NoGuard(error.kind()),
         }
     }
+
+    /// What a pipe that cannot be had means.
+    pub(super) fn no_pipe(errno: Errno) -> Self {
+        if is_shortage(errno) { Self::NoProcess } else { Self::Other(errno.raw_os_error()) }
+    }
+}
+
+/// Whether the system has no more of something, which may be over later.
+fn is_shortage(errno: Errno) -> bool {
+    matches!(errno, Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::NOBUFS)
 }
 
 impl From<OrderFault> for StartFault {
     fn from(fault: OrderFault) -> Self {
         match fault {
-            OrderFault::Word => Self::Other(Errno::INVAL.raw_os_error()),
+            OrderFault::Word => Self::Word,
             OrderFault::TooLong => Self::TooLong,
             OrderFault::NotTaken(errno) => Self::NoGuard(io::Error::from(errno).kind()),
         }

@@ -33,7 +33,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use zeroize::Zeroizing;
 
@@ -191,13 +190,17 @@ pub enum StartFault {
     Unconfinable,
     /// Arguments and environment are longer than the system takes.
     TooLong,
-    /// The system has no process or memory left.
+    /// The system has no process, memory or descriptor left.
     NoProcess,
     /// The guard could not be started, or failed.
     NoGuard(io::ErrorKind),
     /// The call was withdrawn before.
     Cut,
-    /// Anything else, with its error number: EINVAL is a word with a NUL, ETIMEDOUT a deadline that had passed.
+    /// Its time was over before.
+    Deadline,
+    /// A word holds a NUL, or a variable has no name.
+    Word,
+    /// Anything else, with its error number.
     Other(i32),
 }
 
@@ -345,7 +348,7 @@ impl Children {
     ) -> Result<(Guard, Pipes, Zeroizing<Vec<u8>>), StartFault> {
         check::check(&program)?;
         let order = order::write(&program)?;
-        let no_pipe = |errno: Errno| StartFault::Other(errno.raw_os_error());
+        let no_pipe = StartFault::no_pipe;
         let (stdin, to_stdin) = pipe_with(PipeFlags::CLOEXEC).map_err(no_pipe)?;
         let (from_stdout, stdout) = pipe_with(PipeFlags::CLOEXEC).map_err(no_pipe)?;
         let (from_stderr, stderr) = pipe_with(PipeFlags::CLOEXEC).map_err(no_pipe)?;
@@ -358,7 +361,7 @@ impl Children {
         };
         let guard = Guard::start(&self.guard, &self.left, fence)?;
         if deadline.is_over() {
-            return Err(StartFault::Other(Errno::TIMEDOUT.raw_os_error()));
+            return Err(StartFault::Deadline);
         }
         cut.begin().map_err(|_| StartFault::Cut)?;
         let descriptors = [&stdin, &stdout, &stderr].map(OwnedFd::as_fd);

@@ -11,6 +11,7 @@ use keyward::credential::redact::Redactor;
 use keyward::execute::cut::Cut;
 use keyward::secret::Secret;
 use keyward::state::StreamEnd;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::scene::{Folder, Scene, bounds, exited, text};
 
@@ -89,7 +90,7 @@ fn no_working_folder() {
 #[test]
 fn words_that_cannot_be() {
     let scene = Scene::new();
-    let invalid = StartFault::Other(22);
+    let invalid = StartFault::Word;
     assert_eq!(fault(&scene, scene.program("/bin/echo", &["a\0b"])), invalid);
     for (name, value) in [("A\0", "b"), ("A", "b\0"), ("", "b"), ("A=B", "c")] {
         let mut program = scene.sh("exit");
@@ -122,6 +123,34 @@ fn no_guard() {
     assert!(is_honest, "{life:?}");
 }
 
+/// As many descriptors as are there, then one more, and so on until there are enough.
+#[test]
+fn no_descriptors() {
+    let scene = Scene::new();
+    let count = || fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+    let life = |cut: &Cut| scene.run_cut(scene.sh("exit"), bounds(), cut).life;
+    let limit = getrlimit(Resource::Nofile);
+    let mut faults = 0;
+    for extra in 0.. {
+        let cut = Cut::new().unwrap();
+        let few = Rlimit { current: Some(count() - 1 + extra), ..limit.clone() };
+        setrlimit(Resource::Nofile, few).unwrap();
+        let seen = life(&cut);
+        setrlimit(Resource::Nofile, limit.clone()).unwrap();
+        if seen == exited(0) {
+            break;
+        }
+        assert_eq!(seen, Life::NotStarted(StartFault::NoProcess), "{extra}");
+        faults += 1;
+    }
+    assert!((8..40).contains(&faults), "{faults}");
+    // A guard that could not be had is reaped by a later run.
+    crate::scene::wait_for("a guard is left", || {
+        assert_eq!(life(&Cut::new().unwrap()), exited(0));
+        crate::scene::guards_of(std::process::id().cast_signed()).is_empty()
+    });
+}
+
 #[test]
 fn a_call_that_was_withdrawn_starts_nothing() {
     let scene = Scene::new();
@@ -134,7 +163,7 @@ fn a_call_that_was_withdrawn_starts_nothing() {
     let mut late = bounds();
     late.deadline = Deadline::after(Duration::ZERO);
     let seen = scene.run(scene.sh(&format!(": > {}", made.display())), late);
-    assert_eq!(seen.life, Life::NotStarted(StartFault::Other(110)));
+    assert_eq!(seen.life, Life::NotStarted(StartFault::Deadline));
     assert!(!made.exists());
 }
 

@@ -1,7 +1,5 @@
 //! What an agent is told of a helper: fixed sentences, without a path or the operator's text.
 
-use rustix::io::Errno;
-
 use crate::child::StartFault;
 use crate::state::Reason;
 
@@ -52,8 +50,9 @@ pub(super) fn not_started(fault: &StartFault) -> (Reason, &'static str) {
             "Keyward cannot start the process that guards the tool's program.",
         ),
         StartFault::Cut => (Reason::Deadline, "It was withdrawn before it was started."),
-        StartFault::Other(errno) if Errno::from_raw_os_error(*errno) == Errno::TIMEDOUT => {
-            (Reason::Deadline, DEADLINE_BEFORE)
+        StartFault::Deadline => (Reason::Deadline, DEADLINE_BEFORE),
+        StartFault::Word => {
+            (Reason::Arguments, "The arguments hold a NUL byte, which no program can be given.")
         }
         StartFault::Other(_) => {
             (Reason::ConfigFaulty, "The system refused to start the tool's program.")
