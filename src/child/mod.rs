@@ -38,7 +38,7 @@ use zeroize::Zeroizing;
 
 use crate::clock::Deadline;
 use crate::credential::redact::{Edge, Redactor};
-use crate::execute::cut::Cut;
+use crate::execute::cut::{Cut, WasCut};
 use crate::limits;
 use crate::secret::Secret;
 use crate::state::{Kept, StreamEnd};
@@ -298,7 +298,8 @@ impl Children {
 
     /// Runs a program to the end of all that it started, on the calling thread.
     ///
-    /// It calls [`Cut::begin`] directly before the order to start goes out, and [`Cut::end`] when the exit is seen.
+    /// It calls [`Cut::begin`] directly before the order to start goes out, and [`Cut::end`] when the exit is
+    /// seen, or nothing was started.
     pub fn run(&self, program: Program, bounds: Bounds, redactor: &Redactor, cut: &Cut) -> Seen {
         let wanted_bytes = bounds.retain.bytes();
         let granted = self.budget.grant(wanted_bytes, bounds.stderr_process_bytes);
@@ -310,7 +311,7 @@ impl Children {
             Ok(begun) => begun,
             Err(fault) => {
                 return Seen {
-                    life: Life::NotStarted(fault),
+                    life: Life::NotStarted(settle(fault, cut)),
                     stdout: stdout.finish(Edge::Whole, false),
                     stderr: stderr.finish(Edge::Whole, granted.bytes()),
                     stream_end: StreamEnd::NotStarted,
@@ -366,13 +367,20 @@ impl Children {
         cut.begin().map_err(|_| StartFault::Cut)?;
         let descriptors = [&stdin, &stdout, &stderr].map(OwnedFd::as_fd);
         let until = deadline.or_sooner(Deadline::after(limits::ORDER_FOR));
-        order::send_start(guard.socket(), &order, descriptors, until).inspect_err(|_| {
-            // Nothing was started, and nothing will be: a cut that came meanwhile says the same.
-            cut.end().ok();
-        })?;
+        order::send_start(guard.socket(), &order, descriptors, until)?;
         let to_stdin = (!program.stdin.is_empty()).then_some(to_stdin);
         let pipes = Pipes { stdin: to_stdin, stdout: from_stdout, stderr: from_stderr };
         Ok((guard, pipes, Zeroizing::new(program.stdin)))
+    }
+}
+
+/// Ends a call that started nothing, so that no later cut takes effect; one that came first stands.
+fn settle(fault: StartFault, cut: &Cut) -> StartFault {
+    // It may have begun already, or been cut.
+    cut.begin().ok();
+    match cut.end() {
+        Ok(()) => fault,
+        Err(WasCut) => StartFault::Cut,
     }
 }
 

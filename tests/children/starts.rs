@@ -167,6 +167,31 @@ fn a_call_that_was_withdrawn_starts_nothing() {
     assert!(!made.exists());
 }
 
+/// Nothing can be withdrawn any more once it is said that nothing was started.
+#[test]
+fn a_call_that_started_nothing_has_ended() {
+    let scene = Scene::new();
+    let nothing = scene.program("/no/such/program", &[]);
+    let mut late = bounds();
+    late.deadline = Deadline::after(Duration::ZERO);
+    let no_guard = Children::with_guard("/no/such/guard".into());
+    for (children, program, bounds) in [
+        (&scene.children, nothing, bounds()),
+        (&scene.children, scene.sh("exit"), late),
+        (&no_guard, scene.sh("exit"), bounds()),
+    ] {
+        let cut = Cut::new().unwrap();
+        let life = children.run(program, bounds, &Redactor::none(), &cut).life;
+        assert!(matches!(life, Life::NotStarted(_)), "{life:?}");
+        assert!(!cut.cut(), "{life:?}");
+    }
+    // A cut that came first stands, whatever else is wrong.
+    let cut = Cut::new().unwrap();
+    assert!(cut.cut());
+    let seen = scene.run_cut(scene.program("/no/such/program", &[]), bounds(), &cut);
+    assert_eq!(seen.life, Life::NotStarted(StartFault::Cut));
+}
+
 #[test]
 fn a_program_that_is_replaced_while_it_runs() {
     let scene = Scene::new();
