@@ -18,6 +18,9 @@ use crate::policy::config::{self, Fault};
 use crate::policy::fault::Faults;
 use crate::trust::{self, Flaw, TrustFault};
 
+/// What others may do with a folder.
+const FOR_OTHERS: u32 = 0o077;
+
 /// A folder that passed the ownership rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Home(PathBuf);
@@ -74,7 +77,8 @@ impl Home {
             return Err(HomeFault::Missing(path));
         }
         trust::check_folder(&path).map_err(HomeFault::Untrusted)?;
-        let open_to_others = std::fs::metadata(&path).is_ok_and(|home| home.mode() & 0o077 != 0);
+        let open_to_others =
+            std::fs::metadata(&path).is_ok_and(|home| home.mode() & FOR_OTHERS != 0);
         if open_to_others {
             return Err(HomeFault::Untrusted(TrustFault { path, flaw: Flaw::Readable }));
         }
@@ -102,6 +106,9 @@ impl Home {
 pub enum ConfigFault {
     /// There is none.
     Missing,
+    /// The home is not, or no longer, a folder that only the effective user can enter. A helper has the
+    /// same uid, and nothing keeps it from changing the mode.
+    HomeOpen(PathBuf),
     /// It, or a folder above it, can be changed by others.
     Untrusted(TrustFault),
     /// It cannot be read: what the system says.
@@ -116,6 +123,9 @@ impl fmt::Display for ConfigFault {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => out.write_str("there is no configuration"),
+            Self::HomeOpen(home) => {
+                write!(out, "{} is not a folder that only you can enter", home.display())
+            }
             Self::Untrusted(fault) => write!(out, "{fault}"),
             Self::Unreadable(fault) => write!(out, "cannot be read: {fault}"),
             Self::NotText => {
@@ -132,6 +142,10 @@ impl ConfigFault {
         let mut report = format!("keyward: {}: {self}", path.display());
         match self {
             Self::Missing => report += "\n  try: keyward init",
+            Self::HomeOpen(home) => {
+                let home = home.display();
+                report += &format!("\n  try: chmod 0700 {home}, and find out who opened it");
+            }
             Self::Untrusted(_) => {}
             Self::Unreadable(_) => report += "\n  try: chmod u+r on the file, as its owner",
             Self::NotText => report += "\n  try: keyward schema, which says what it may hold",
@@ -194,6 +208,14 @@ impl Config {
     /// [`ConfigFault`]: nothing may act.
     pub fn current(&mut self) -> Result<&Arc<Policy>, &ConfigFault> {
         if let Some(path) = &self.path {
+            if let Some(fault) = judge_home(path) {
+                if !matches!(self.loaded, Err(ConfigFault::HomeOpen(_))) {
+                    log::error!("the home is open to others: nothing acts");
+                }
+                // Whatever was changed meanwhile is read again when it is mended.
+                self.loaded = Err(fault);
+                return self.loaded.as_ref();
+            }
             let now = std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
             let changed = now != self.stamp;
             // What a configuration depends on can be mended without it: a folder, a `ca_file`.
@@ -209,6 +231,16 @@ impl Config {
         }
         self.loaded.as_ref()
     }
+}
+
+/// What is wrong with the folder of a configuration.
+fn judge_home(config: &Path) -> Option<ConfigFault> {
+    let home = config.parent()?;
+    let is_private = std::fs::metadata(home).is_ok_and(|found| {
+        let is_own = found.uid() == rustix::process::geteuid().as_raw();
+        found.is_dir() && is_own && found.mode() & FOR_OTHERS == 0
+    });
+    (!is_private).then(|| ConfigFault::HomeOpen(home.into()))
 }
 
 fn read(path: &Path) -> (Option<Stamp>, Result<Arc<Policy>, ConfigFault>) {
@@ -295,6 +327,26 @@ mod tests {
 
     fn set_mode(path: &Path, mode: u32) {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_home_that_was_opened_is_a_fault_until_it_is_closed() {
+        let folder = Folder::new();
+        set_mode(&folder.0, 0o700);
+        let config = folder.0.join("config.json");
+        fs::write(&config, r#"{ "version": 1 }"#).unwrap();
+        set_mode(&config, 0o600);
+        let home = Home::open(Some(folder.0.clone())).unwrap();
+        let mut followed = Config::load(&home);
+        assert!(followed.current().is_ok());
+        for mode in [0o710, 0o704, 0o755] {
+            set_mode(&folder.0, mode);
+            let report = followed.current().unwrap_err().report(&config);
+            assert!(report.contains("is not a folder that only you can enter"), "{report}");
+            assert!(report.contains("try: chmod 0700"), "{report}");
+            set_mode(&folder.0, 0o700);
+            assert!(followed.current().is_ok(), "{mode:o}");
+        }
     }
 
     #[test]
