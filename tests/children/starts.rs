@@ -133,10 +133,10 @@ fn no_descriptors() {
     let mut faults = 0;
     for extra in 0.. {
         let cut = Cut::new().unwrap();
-        let few = Rlimit { current: Some(count() - 1 + extra), ..limit.clone() };
+        let few = Rlimit { current: Some(count() - 1 + extra), ..limit };
         setrlimit(Resource::Nofile, few).unwrap();
         let seen = life(&cut);
-        setrlimit(Resource::Nofile, limit.clone()).unwrap();
+        setrlimit(Resource::Nofile, limit).unwrap();
         if seen == exited(0) {
             break;
         }
