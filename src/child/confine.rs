@@ -17,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 
-use super::filter::{Unfiltered, filter};
+use super::shield::{Unshielded, shield};
 use landlock::{
     ABI, Access as _, AccessFs, BitFlags, CompatLevel, Compatible as _, PathBeneath, Ruleset,
     RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope,
@@ -97,7 +97,7 @@ pub(super) fn set_apart() -> Result<(), Unconfined> {
         .create()?;
     enforce(scopes)?;
     lose_sight()?;
-    filter().map_err(|Unfiltered| Unconfined::Kernel)
+    shield().map_err(|Unshielded| Unconfined::Kernel)
 }
 
 /// What lets a process read environments and maps of others whatever else forbids it: the kernel's
