@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 /// The program of which nothing but the start is measured.
 pub(crate) const TRUE: &str = "/usr/bin/true";
 /// What [`FLOOD`] is given until it is stopped.
-pub(crate) const FLOOD_SECONDS: u64 = 8;
+pub(crate) const FLOOD_SECONDS: u64 = 10;
 /// What a helper is given between SIGTERM and SIGKILL.
 pub(crate) const GRACE_SECONDS: u64 = 1;
 /// What all calls together may keep of stderr.

@@ -16,7 +16,7 @@ use crate::table::{Bar, Row, Unit};
 const OBEYING: usize = 21;
 const IGNORING: usize = 7;
 const LIMIT: Duration = Duration::from_secs(120);
-const START_LIMIT: Duration = Duration::from_secs(5);
+const START_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn measure(field: &Field) -> Result<Vec<Row>, Fault> {

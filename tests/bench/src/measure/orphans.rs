@@ -20,7 +20,7 @@ const BOMB_COUNT: usize = 300;
 const BOMB_MOST: f64 = 5000.0;
 const UNPROVEN: &str = "not_shown_ended";
 const LIMIT: Duration = Duration::from_secs(120);
-const START_LIMIT: Duration = Duration::from_secs(10);
+const START_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) fn measure(field: &Field) -> Result<Vec<Row>, Fault> {
