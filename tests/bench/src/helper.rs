@@ -52,7 +52,7 @@ read -r now rest </proc/uptime
 now=${now%.*}
 case $2 in
 first | next)
-  [ $2 = next ] || read -r start
+  [ $2 = next ] || read -r end
   if [ $now -lt $3 ] && [ $4 -gt 0 ]; then
     \"$0\" \"$1\" next $3 $(($4 - 1)) &
   fi
@@ -62,15 +62,15 @@ esac
 exec 9>\"${0%/*}/$1\"
 mkfifo \"$0.$1\"
 exec 3<>\"$0.$1\"
-left=$2 lines=
+exec 4<\"$0.$1\"
+left=$2
 while [ $left -gt 0 ]; do
-  \"$0\" \"$1\" first $((now + 20)) 1000 <&3 3<&- >/dev/null 2>&1 &
-  left=$((left - 1)) lines=\"$lines
-\"
+  \"$0\" \"$1\" first $((now + 20)) 1000 <&4 3<&- 4<&- >/dev/null 2>&1 &
+  left=$((left - 1))
 done
-# A line for each, of one byte, so that nobody takes part of another's.
-printf %s \"$lines\" >&3
-exec sleep $3 \"$1\" 3<&-
+# The end of the file is for all of them at once.
+exec 3<&- 4<&-
+exec sleep $3 \"$1\"
 ",
 };
 
