@@ -8,14 +8,11 @@ use crate::execute::cut::Cut;
 use crate::limits;
 use crate::mcp::answer::{self, Line};
 use crate::mcp::revision::Revision;
-use crate::name::CallId;
 use crate::wire::rpc::Id;
 
 /// A call that a worker has.
 #[derive(Debug)]
 pub struct Running {
-    /// Its name.
-    pub call: CallId,
     /// Its switch, shared with the worker.
     pub cut: Cut,
     /// The client withdrew it: it gets no answer.

@@ -193,7 +193,7 @@ impl Dispatch {
         let Asking { id, revision, progress_token, since, .. } = asking;
         let progress =
             progress_token.clone().map(|token| Progress::new(token, *revision, *since, may_take));
-        let running = Running { call, cut, withdrawn: false, progress, waiting };
+        let running = Running { cut, withdrawn: false, progress, waiting };
         self.calls.insert(id.clone(), running);
         self.counters.actions += 1;
         Ok(())
