@@ -15,6 +15,7 @@ mod check;
 mod confine;
 mod course;
 mod fence;
+mod flow;
 pub mod guard;
 mod order;
 mod process;
@@ -46,6 +47,7 @@ use crate::trust::TrustFault;
 use budget::Budget;
 use course::Course;
 use fence::Fence;
+use flow::Floods;
 use process::{Guard, Left};
 use ring::Ring;
 use sink::{Collect, Observe};
@@ -267,6 +269,7 @@ impl StdoutEnd {
 pub struct Children {
     guard: PathBuf,
     budget: Budget,
+    floods: Floods,
     left: Left,
     fence: Fence,
 }
@@ -286,6 +289,7 @@ impl Children {
         Self {
             guard: path,
             budget: Budget::default(),
+            floods: Floods::default(),
             left: Left::default(),
             fence: Fence::default(),
         }
@@ -318,9 +322,9 @@ impl Children {
                 };
             }
         };
-        let course = Course::new(bounds.deadline, bounds.grace);
+        let life = (Course::new(bounds.deadline, bounds.grace), self.floods.join());
         let sinks = (stdout, stderr);
-        let mut watch = Watch::new(guard, pipes, input, sinks, course, (cut, bounds.on_overflow));
+        let mut watch = Watch::new(guard, pipes, input, sinks, life, (cut, bounds.on_overflow));
         watch.run();
         let Watch { course, stdout, stderr, .. } = watch;
         let edge = |is_whole: bool| match course.stopped {

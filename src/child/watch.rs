@@ -12,6 +12,7 @@ use rustix::net::{RecvFlags, recv};
 use zeroize::Zeroizing;
 
 use super::course::Course;
+use super::flow::Flow;
 use super::order::{Order, REPORT_BYTES, Report};
 use super::process::Guard;
 use super::sink::{Collect, Observe, Sink};
@@ -45,22 +46,26 @@ impl<S: Sink> Reading<S> {
         Self { pipe: Some(pipe), sink, is_whole: false }
     }
 
-    /// Reads what is there, within reason. Whether there may be more.
-    fn read(&mut self, buffer: &mut [u8], is_before_end: bool) -> bool {
+    /// Reads what is there, within reason: how much that was, and whether there may be more.
+    fn read(&mut self, buffer: &mut [u8], is_before_end: bool) -> (usize, bool) {
+        let mut read_bytes = 0;
         for _ in 0..READS {
-            let Some(pipe) = &self.pipe else { return false };
+            let Some(pipe) = &self.pipe else { return (read_bytes, false) };
             match rustix::io::read(pipe, &mut *buffer) {
                 Ok(0) => {
                     self.pipe = None;
                     self.is_whole = is_before_end;
                 }
-                Ok(read) => self.sink.push(&buffer[..read]),
-                Err(Errno::AGAIN) => return false,
+                Ok(read) => {
+                    self.sink.push(&buffer[..read]);
+                    read_bytes += read;
+                }
+                Err(Errno::AGAIN) => return (read_bytes, false),
                 Err(Errno::INTR) => {}
                 Err(_) => self.pipe = None,
             }
         }
-        true
+        (read_bytes, true)
     }
 }
 
@@ -90,6 +95,7 @@ pub(super) struct Watch<'a> {
     heard: Vec<u8>,
     cut: &'a Cut,
     on_overflow: OnOverflow,
+    flow: Flow,
     pub(super) course: Course,
     feed: Option<Feed>,
     pub(super) stdout: Reading<Collect<'a>>,
@@ -113,7 +119,7 @@ impl<'a> Watch<'a> {
         pipes: Pipes,
         input: Zeroizing<Vec<u8>>,
         sinks: (Collect<'a>, Observe<'a>),
-        course: Course,
+        (course, flow): (Course, Flow),
         (cut, on_overflow): (&'a Cut, OnOverflow),
     ) -> Self {
         Self {
@@ -121,6 +127,7 @@ impl<'a> Watch<'a> {
             heard: Vec::with_capacity(REPORT_BYTES),
             cut,
             on_overflow,
+            flow,
             course,
             feed: pipes.stdin.map(|pipe| Feed { pipe, bytes: input, given: 0 }),
             stdout: Reading::new(pipes.stdout, sinks.0),
@@ -147,13 +154,7 @@ impl<'a> Watch<'a> {
             if ready.stdin && !self.feed.as_mut().is_some_and(Feed::give) {
                 self.feed = None;
             }
-            let is_before_end = self.course.is_before_end();
-            if ready.stdout {
-                self.stdout.read(&mut buffer, is_before_end);
-            }
-            if ready.stderr {
-                self.stderr.read(&mut buffer, is_before_end);
-            }
+            self.read(ready, &mut buffer);
             self.go_on();
         }
         if self.course.is_guard_busy() {
@@ -168,22 +169,40 @@ impl<'a> Watch<'a> {
         self.cut.end().ok();
     }
 
+    fn read(&mut self, ready: Ready, buffer: &mut [u8]) {
+        let is_before_end = self.course.is_before_end();
+        let mut read_bytes = 0;
+        if ready.stdout {
+            read_bytes += self.stdout.read(buffer, is_before_end).0;
+        }
+        if ready.stderr {
+            read_bytes += self.stderr.read(buffer, is_before_end).0;
+        }
+        if ready.stdout || ready.stderr {
+            self.flow.count(read_bytes, Instant::now());
+        }
+    }
+
     /// Waits until something can be done, or the next step is due.
     fn wait(&self) -> Result<Ready, Errno> {
+        let now = Instant::now();
+        let resumes = self.flow.resumes(now);
+        let is_read = |_: &&OwnedFd| resumes.is_none();
         let guard = self.guard.socket();
         let sources = [
             (Some(guard), PollFlags::IN),
             (Some(self.cut.wake()), PollFlags::IN),
             (self.feed.as_ref().map(|feed| feed.pipe.as_fd()), PollFlags::OUT),
-            (self.stdout.pipe.as_ref().map(OwnedFd::as_fd), PollFlags::IN),
-            (self.stderr.pipe.as_ref().map(OwnedFd::as_fd), PollFlags::IN),
+            (self.stdout.pipe.as_ref().filter(is_read).map(OwnedFd::as_fd), PollFlags::IN),
+            (self.stderr.pipe.as_ref().filter(is_read).map(OwnedFd::as_fd), PollFlags::IN),
         ];
         let mut waited = sources.map(|(source, events)| match source {
             Some(source) => PollFd::from_borrowed_fd(source, events),
             // A place that is waited for anyway, and whose answer is not looked at.
             None => PollFd::from_borrowed_fd(guard, PollFlags::empty()),
         });
-        let left = self.course.next().saturating_duration_since(Instant::now());
+        let next = self.course.next();
+        let left = resumes.map_or(next, |at| at.min(next)).saturating_duration_since(now);
         // A span that does not fit is longer than any limit.
         match poll(&mut waited, Timespec::try_from(left).ok().as_ref()) {
             Ok(_) => {}
@@ -275,8 +294,9 @@ impl<'a> Watch<'a> {
         let deadline = Deadline::after(limit);
         let is_before_end = self.course.is_before_end();
         loop {
-            let may_be_more =
-                self.stdout.read(buffer, is_before_end) | self.stderr.read(buffer, is_before_end);
+            let (_, stdout_may) = self.stdout.read(buffer, is_before_end);
+            let (_, stderr_may) = self.stderr.read(buffer, is_before_end);
+            let may_be_more = stdout_may || stderr_may;
             if deadline.is_over() || !(may_be_more || awaits_end) || self.has_ended_streams() {
                 return;
             }

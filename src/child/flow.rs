@@ -1,0 +1,121 @@
+//! How fast floods are read, when many come at once.
+//!
+//! Reading takes a processor's time, and lets who floods take as much. A few floods are read as fast as
+//! they come. Of more, each waits its turn in its full pipe, so that all together stay at a rate that
+//! leaves the processors to the calls beside them.
+//!
+//! Invariant: who does not flood never waits, and no wait is longer than [`LONGEST`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::limits;
+
+/// Whoever is read so much at once was kept waiting by nobody but us.
+const FLOOD_BYTES: usize = 64 * 1024;
+/// A pause between two reads of one flood at most.
+const LONGEST: Duration = Duration::from_millis(50);
+
+/// How many floods are read now, over all children of the process.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Floods(Arc<AtomicUsize>);
+
+/// One child among them.
+#[derive(Debug)]
+pub(super) struct Flow {
+    floods: Floods,
+    is_flood: bool,
+    resumes: Option<Instant>,
+}
+
+impl Floods {
+    /// A child that has printed nothing yet.
+    pub(super) fn join(&self) -> Flow {
+        Flow { floods: self.clone(), is_flood: false, resumes: None }
+    }
+}
+
+impl Flow {
+    /// Takes in how much was read at once.
+    pub(super) fn count(&mut self, read_bytes: usize, now: Instant) {
+        self.set(read_bytes >= FLOOD_BYTES);
+        self.resumes = self.is_flood.then(|| now + pause(self.floods.count(), read_bytes));
+    }
+
+    /// When the next bytes are read, where that is not now.
+    pub(super) fn resumes(&self, now: Instant) -> Option<Instant> {
+        self.resumes.filter(|resumes| *resumes > now)
+    }
+
+    fn set(&mut self, is_flood: bool) {
+        match (self.is_flood, is_flood) {
+            (false, true) => self.floods.0.fetch_add(1, Ordering::Relaxed),
+            (true, false) => self.floods.0.fetch_sub(1, Ordering::Relaxed),
+            _ => 0,
+        };
+        self.is_flood = is_flood;
+    }
+}
+
+impl Floods {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        self.set(false);
+    }
+}
+
+/// So that as many, each reading so much at once, stay below the rate together.
+fn pause(floods: usize, read_bytes: usize) -> Duration {
+    if floods <= limits::FLOODS_AT_FULL_SPEED {
+        return Duration::ZERO;
+    }
+    let together = (floods as u64).saturating_mul(read_bytes as u64);
+    let micros = together.saturating_mul(1_000_000) / limits::FLOODS_BYTES_PER_SECOND;
+    Duration::from_micros(micros).min(LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses() {
+        const FEW: usize = limits::FLOODS_AT_FULL_SPEED;
+        assert_eq!(pause(1, FLOOD_BYTES), Duration::ZERO);
+        assert_eq!(pause(FEW, usize::MAX), Duration::ZERO);
+        assert_eq!(pause(usize::MAX, usize::MAX), LONGEST);
+        for floods in [FEW + 1, 16, 50] {
+            let rounds_per_second = 1.0 / pause(floods, FLOOD_BYTES).as_secs_f64();
+            let rate = rounds_per_second * (floods * FLOOD_BYTES) as f64;
+            let of_limit = rate / limits::FLOODS_BYTES_PER_SECOND as f64;
+            assert!((0.99..1.01).contains(&of_limit), "{floods}: {of_limit}");
+        }
+    }
+
+    #[test]
+    fn only_floods_among_many_wait() {
+        let (floods, now) = (Floods::default(), Instant::now());
+        let mut flows: Vec<_> = (0..limits::FLOODS_AT_FULL_SPEED).map(|_| floods.join()).collect();
+        for flow in &mut flows {
+            flow.count(FLOOD_BYTES, now);
+            assert_eq!(flow.resumes(now), None, "few are not held up");
+        }
+        let mut one_more = floods.join();
+        one_more.count(FLOOD_BYTES - 1, now);
+        assert_eq!(one_more.resumes(now), None, "no flood");
+        one_more.count(FLOOD_BYTES, now);
+        let resumes = one_more.resumes(now).expect("it is one too many");
+        assert_eq!(one_more.resumes(resumes), None);
+        one_more.count(0, resumes);
+        flows[0].count(FLOOD_BYTES, resumes);
+        assert_eq!(flows[0].resumes(resumes), None, "one has stopped");
+        drop((flows, one_more));
+        assert_eq!(floods.count(), 0);
+    }
+}
