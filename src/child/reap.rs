@@ -2,12 +2,14 @@
 //!
 //! Killing one after the other loses against whoever begets faster, and the dead are no children of ours
 //! while somebody who traces their parent lets that not end. So everything below is stopped first, sweep
-//! by sweep until one meets nobody new: who is stopped begets nobody. Then all are killed, the youngest
-//! first, and reaped; whoever came through that is stopped again.
+//! by sweep until one meets nobody new: who is stopped begets nobody, and whom a sweep has met may have no
+//! more processes anyway. Then all are killed, the youngest first, and reaped; whoever came through that
+//! is stopped again.
 //!
 //! Invariant: [`end_all`] says "ended" only where the system says that there is no child.
 
 use std::collections::HashSet;
+use std::fs;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -65,6 +67,8 @@ pub(super) fn end_all(
     take_all_descriptors();
     // Only root may, and against whom it must end it need not: many who never wait.
     setpriority_process(None, FIRST).ok();
+    // Some kernels share the processors out by session first.
+    fs::write("/proc/self/autogroup", FIRST.to_string()).ok();
     let deadline = Deadline::after(limit);
     for round in 0.. {
         let halted = halt(deadline.or_sooner(Deadline::after(HALT_FOR)));
@@ -97,7 +101,10 @@ fn halt(deadline: Deadline) -> Option<Vec<Below>> {
     let mut known = HashSet::new();
     let mut quiet = 0;
     loop {
-        let found = tree::walk(|below| below.signal(Signal::STOP))?;
+        let found = tree::walk(|below| {
+            below.signal(Signal::STOP);
+            below.limit();
+        })?;
         let before = known.len();
         known.extend(found.iter().map(|below| (below.pid, below.state == State::Dead)));
         let has_news = known.len() > before;

@@ -9,7 +9,8 @@ use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+    Pid, PidfdFlags, Resource, Rlimit, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal,
+    prlimit,
 };
 
 /// A process below the guard, as it was when it was met.
@@ -19,6 +20,7 @@ pub(super) struct Below {
     /// `None` where no descriptor is left.
     process: Option<OwnedFd>,
     is_child: bool,
+    has_threads: bool,
 }
 
 /// What a process does.
@@ -43,6 +45,17 @@ impl Below {
         };
     }
 
+    /// Lets it have no more processes, nor those that it still begets; nothing where its user is root, whom
+    /// no such limit holds.
+    pub(super) fn limit(&self) {
+        const NONE: Rlimit = Rlimit { current: Some(0), maximum: Some(0) };
+        let Ok(before) = prlimit(Some(self.pid), Resource::Nproc, NONE) else { return };
+        // It had not ended before, so the number was its own. If it has, the number may be somebody else's.
+        if !self.lives() && !self.is_child {
+            prlimit(Some(self.pid), Resource::Nproc, before).ok();
+        }
+    }
+
     /// Whether it certainly has not ended; a parent that has ended has no children.
     fn lives(&self) -> bool {
         let Some(process) = &self.process else { return false };
@@ -54,14 +67,20 @@ impl Below {
 pub(super) fn walk(mut visit: impl FnMut(&Below)) -> Option<Vec<Below>> {
     let own = getpid();
     let mut found = Vec::new();
-    for pid in children_of(own)? {
+    for pid in children()? {
         found.extend(meet(pid, own, None).inspect(&mut visit));
     }
     let mut next = 0;
     while let Some(parent) = found.get(next) {
-        let children = children_of(parent.pid).unwrap_or_default().into_iter();
-        let met: Vec<_> =
-            children.filter_map(|pid| meet(pid, own, Some(parent)).inspect(&mut visit)).collect();
+        let children = if parent.has_threads {
+            children_of(parent.pid).unwrap_or_default()
+        } else {
+            children_of_thread(parent.pid, parent.pid).unwrap_or_default()
+        };
+        let met: Vec<_> = children
+            .into_iter()
+            .filter_map(|pid| meet(pid, own, Some(parent)).inspect(&mut visit))
+            .collect();
         found.extend(met);
         next += 1;
     }
@@ -77,25 +96,36 @@ pub(super) fn children() -> Option<Vec<Pid>> {
 fn children_of(parent: Pid) -> Option<Vec<Pid>> {
     let mut children = Vec::new();
     for task in fs::read_dir(format!("/proc/{parent}/task")).ok()? {
-        let list = fs::read_to_string(task.ok()?.path().join("children")).ok()?;
-        let numbers = list.split_whitespace().filter_map(|number| number.parse().ok());
-        children.extend(numbers.filter_map(Pid::from_raw));
+        let thread = task.ok()?.file_name().to_str()?.parse().ok()?;
+        children.extend(children_of_thread(parent, Pid::from_raw(thread)?)?);
     }
     Some(children)
+}
+
+fn children_of_thread(process: Pid, thread: Pid) -> Option<Vec<Pid>> {
+    let list = fs::read_to_string(format!("/proc/{process}/task/{thread}/children")).ok()?;
+    let numbers = list.split_whitespace().filter_map(|number| number.parse().ok());
+    Some(numbers.filter_map(Pid::from_raw).collect())
 }
 
 /// Takes hold of a process that was listed; `None` where it is not below us any more.
 fn meet(pid: Pid, own: Pid, parent: Option<&Below>) -> Option<Below> {
     let process = pidfd_open(pid, PidfdFlags::empty()).ok();
-    let (actual, state) = status(pid)?;
+    let Status { parent: actual, state, has_threads } = status(pid)?;
     let is_child = actual == own.as_raw_pid();
     let is_below = |parent: &Below| parent.pid.as_raw_pid() == actual && parent.lives();
     let is_ours = is_child || parent.is_some_and(is_below);
-    is_ours.then_some(Below { pid, state, process, is_child })
+    is_ours.then_some(Below { pid, state, process, is_child, has_threads })
 }
 
-/// A process's parent, and what it does.
-fn status(pid: Pid) -> Option<(i32, State)> {
+/// What the kernel says of a process.
+struct Status {
+    parent: i32,
+    state: State,
+    has_threads: bool,
+}
+
+fn status(pid: Pid) -> Option<Status> {
     // A name is no text, and may hold anything but a NUL.
     let line = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let end = memchr::memrchr(b')', &line)?;
@@ -108,7 +138,7 @@ fn status(pid: Pid) -> Option<(i32, State)> {
         "Z" | "X" if !has_threads => State::Dead,
         _ => State::Running,
     };
-    Some((parent, state))
+    Some(Status { parent, state, has_threads })
 }
 
 /// Fields of a status line between the parent and the number of threads.

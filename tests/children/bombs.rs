@@ -17,6 +17,10 @@ const NOBODY: &str = "61357";
 /// How long a bomb burns before it is ended.
 const BURNS: Duration = Duration::from_millis(1500);
 
+/// How long it may take until all have ended, or that is said not to be shown: five seconds of killing, and
+/// what it takes a gateway beside a bomb to ask for that and to hear of it.
+const AT_MOST: Duration = Duration::from_secs(9);
+
 /// Forks without end, each a session of its own.
 const EVERYBODY: &str = "while (1) { my $p = fork; POSIX::setsid() if defined $p && !$p }";
 /// Families each of which lives in a new process every moment.
@@ -47,8 +51,10 @@ fn a_bomb_of_another_user_is_ended_by_root() {
         let seen = scene.run(scene.sh(&bomb(&user, processes, code)), burning());
         let took = begun.elapsed().saturating_sub(BURNS);
         eprintln!("root ends {processes}: {took:?} {:?}", seen.stream_end);
-        assert_ne!(seen.stream_end, StreamEnd::NotShownEnded);
-        assert!(took < Duration::from_secs(5), "{took:?}");
+        // Where others compute too it may take longer than is waited for; then it says so and goes on.
+        let said = seen.stream_end == StreamEnd::NotShownEnded;
+        assert!(said || took < AT_MOST, "{took:?}");
+        wait_for("some are left", || marked(&scene.mark).is_empty());
     }
 }
 
