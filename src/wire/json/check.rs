@@ -6,13 +6,23 @@
 use std::ops::Range;
 
 use super::keys::Keys;
+use super::spans::Spans;
 use super::step;
 use super::string::{is_high, is_low, unit};
 use super::{Defect, JsonFault};
 use crate::limits;
 
-/// Where the one value of a text stands, and whether half a surrogate pair is escaped in it.
-pub(super) fn check(text: &str) -> Result<(Range<usize>, bool), JsonFault> {
+/// What the check of a text found.
+pub(super) struct Found {
+    /// Where its one value stands.
+    pub(super) range: Range<usize>,
+    /// Whether half a surrogate pair is escaped in it.
+    pub(super) lone_surrogate: bool,
+    pub(super) spans: Spans,
+}
+
+/// Reads a text to its end.
+pub(super) fn check(text: &str) -> Result<Found, JsonFault> {
     if text.starts_with('\u{feff}') {
         return Err(JsonFault { defect: Defect::Bom, offset: 0 });
     }
@@ -26,7 +36,8 @@ pub(super) fn check(text: &str) -> Result<(Range<usize>, bool), JsonFault> {
     if rest < text.len() {
         return Err(JsonFault { defect: Defect::TrailingBytes, offset: rest });
     }
-    Ok((start..end, scanner.lone_surrogate))
+    let Scanner { lone_surrogate, spans, .. } = scanner;
+    Ok(Found { range: start..end, lone_surrogate, spans: spans.sorted() })
 }
 
 /// What the check knows of the text so far, but for the place where it is.
@@ -39,11 +50,19 @@ struct Scanner<'a> {
     levels: [Level; limits::NESTING],
     depth: usize,
     lone_surrogate: bool,
+    spans: Spans,
 }
 
 /// An array or object that is open.
 #[derive(Clone, Copy)]
-enum Level {
+struct Level {
+    start: usize,
+    inside: Inside,
+}
+
+/// What stands in it.
+#[derive(Clone, Copy)]
+enum Inside {
     Array,
     /// Its keys begin here in the scanner's.
     Object(usize),
@@ -66,9 +85,10 @@ impl<'a> Scanner<'a> {
         Self {
             bytes: text.as_bytes(),
             keys: Keys::new(text),
-            levels: [Level::Array; limits::NESTING],
+            levels: [Level { start: 0, inside: Inside::Array }; limits::NESTING],
             depth: 0,
             lone_surrogate: false,
+            spans: Spans::default(),
         }
     }
 
@@ -109,8 +129,8 @@ impl<'a> Scanner<'a> {
 
     fn open_value(&mut self, at: usize, first: u8) -> Step {
         let end = match first {
-            b'{' => return self.open(at, Level::Object(self.keys.len()), Due::KeyOrEnd),
-            b'[' => return self.open(at, Level::Array, Due::ValueOrEnd),
+            b'{' => return self.open(at, Inside::Object(self.keys.len()), Due::KeyOrEnd),
+            b'[' => return self.open(at, Inside::Array, Due::ValueOrEnd),
             b'"' => self.string(at)?.0,
             b'-' | b'0'..=b'9' => self.number(at)?,
             b't' => self.word(at, b"true")?,
@@ -121,11 +141,11 @@ impl<'a> Scanner<'a> {
         Ok((end, Due::Separator))
     }
 
-    fn open(&mut self, at: usize, level: Level, due: Due) -> Step {
+    fn open(&mut self, at: usize, inside: Inside, due: Due) -> Step {
         let Some(free) = self.levels.get_mut(self.depth) else {
             return Err(JsonFault { defect: Defect::TooDeep, offset: at });
         };
-        *free = level;
+        *free = Level { start: at, inside };
         self.depth += 1;
         Ok((at + 1, due))
     }
@@ -136,19 +156,22 @@ impl<'a> Scanner<'a> {
 
     /// Reads a comma, or the end of the innermost array or object.
     fn separator(&mut self, at: usize, separator: u8) -> Step {
-        match (self.innermost(), separator) {
-            (Some(Level::Array), b',') => Ok((at + 1, Due::Value)),
-            (Some(Level::Object(_)), b',') => Ok((at + 1, Due::Key)),
-            (Some(Level::Array), b']') | (Some(Level::Object(_)), b'}') => self.close(at),
+        match (self.innermost().map(|level| level.inside), separator) {
+            (Some(Inside::Array), b',') => Ok((at + 1, Due::Value)),
+            (Some(Inside::Object(_)), b',') => Ok((at + 1, Due::Key)),
+            (Some(Inside::Array), b']') | (Some(Inside::Object(_)), b'}') => self.close(at),
             _ => Err(self.unexpected(at)),
         }
     }
 
     fn close(&mut self, at: usize) -> Step {
-        if let Some(Level::Object(first_key)) = self.innermost()
-            && let Some(offset) = self.keys.close(first_key)
-        {
-            return Err(JsonFault { defect: Defect::DuplicateKey, offset });
+        if let Some(Level { start, inside }) = self.innermost() {
+            if let Inside::Object(first_key) = inside
+                && let Some(offset) = self.keys.close(first_key)
+            {
+                return Err(JsonFault { defect: Defect::DuplicateKey, offset });
+            }
+            self.spans.add(start, at + 1);
         }
         self.depth -= 1;
         Ok((at + 1, Due::Separator))
@@ -229,7 +252,7 @@ mod tests {
     use Defect::*;
 
     fn verdict(text: &str) -> Result<bool, (Defect, usize)> {
-        check(text).map(|(_, lone)| lone).map_err(|fault| (fault.defect, fault.offset))
+        check(text).map(|found| found.lone_surrogate).map_err(|fault| (fault.defect, fault.offset))
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod check;
 mod compare;
 mod fault;
 mod keys;
+mod spans;
 mod step;
 mod string;
 
@@ -17,7 +18,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
+use spans::Span;
+
 pub use fault::{Defect, JsonFault, line_and_column};
+pub use spans::Spans;
 
 /// A JSON value inside a text that was checked as a whole.
 #[derive(Clone, Copy)]
@@ -26,6 +30,8 @@ pub struct Json<'a> {
     text: &'a str,
     /// Where the value begins in the text that was checked.
     offset: usize,
+    /// Large values of that text, or none of them.
+    spans: &'a [Span],
 }
 
 /// What a value is.
@@ -41,10 +47,12 @@ pub enum Kind {
 }
 
 /// A text that is one JSON value.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Checked<'a> {
-    /// The value.
+    /// The value. Each walk over it scans it.
     pub value: Json<'a>,
+    /// What makes [walks](Json::in_checked) over large values quick.
+    pub spans: Spans,
     /// Whether the escape of half a surrogate pair stands anywhere in it, keys included.
     pub lone_surrogate: bool,
 }
@@ -59,14 +67,20 @@ impl<'a> Json<'a> {
     /// # Errors
     /// The first fault, in reading order; a repeated key shows at the end of its object.
     pub fn check(text: &'a str) -> Result<Checked<'a>, JsonFault> {
-        let (range, lone_surrogate) = check::check(text)?;
-        let value = Self { text: text.get(range.clone()).unwrap_or_default(), offset: range.start };
-        Ok(Checked { value, lone_surrogate })
+        let check::Found { range, lone_surrogate, spans } = check::check(text)?;
+        let (offset, none) = (range.start, &[]);
+        let value = Self { text: text.get(range).unwrap_or_default(), offset, spans: none };
+        Ok(Checked { value, lone_surrogate, spans })
     }
 
-    /// The value at `range` of a text that was checked before and has not changed since.
-    pub(crate) fn in_checked(text: &'a str, range: &Range<usize>) -> Option<Self> {
-        Some(Self { text: text.get(range.clone())?, offset: range.start })
+    /// The value at `range` of a text that was checked before, with these spans, and has not changed since.
+    pub(crate) fn in_checked(
+        text: &'a str,
+        range: &Range<usize>,
+        spans: &'a Spans,
+    ) -> Option<Self> {
+        let text = text.get(range.clone())?;
+        Some(Self { text, offset: range.start, spans: spans.as_slice() })
     }
 
     /// Where the value stands in the text that was checked, in bytes.
@@ -149,7 +163,8 @@ impl<'a> Json<'a> {
 
     fn walk(self, kind: Kind) -> Walk<'a> {
         let inside = if self.kind() == kind { self.text.get(1..self.text.len() - 1) } else { None };
-        Walk { text: inside.unwrap_or_default(), at: 0, offset: self.offset + 1 }
+        let text = inside.unwrap_or_default();
+        Walk { text, at: 0, offset: self.offset + 1, spans: self.spans }
     }
 }
 
@@ -192,6 +207,7 @@ struct Walk<'a> {
     at: usize,
     /// Where `text` begins in the text that was checked.
     offset: usize,
+    spans: &'a [Span],
 }
 
 impl<'a> Walk<'a> {
@@ -199,8 +215,10 @@ impl<'a> Walk<'a> {
         let bytes = self.text.as_bytes();
         let between = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b':');
         let start = self.at + bytes.get(self.at..)?.iter().position(|byte| !between(byte))?;
-        self.at = step::value_end(bytes, start);
-        Some(Json { text: self.text.get(start..self.at)?, offset: self.offset + start })
+        let offset = self.offset + start;
+        let known = spans::end_of(self.spans, offset).map(|end| end - self.offset);
+        self.at = known.unwrap_or_else(|| step::value_end(bytes, start));
+        Some(Json { text: self.text.get(start..self.at)?, offset, spans: self.spans })
     }
 }
 
@@ -238,10 +256,31 @@ mod tests {
     fn ranges_are_those_of_the_whole_text() {
         let text = "\t[{\"a\":[true,\"\u{2192}\"]}]";
         let inner = json(text).elements().next().unwrap().member("a").unwrap();
+        let none = Spans::default();
         for value in [inner].into_iter().chain(inner.elements()) {
             assert_eq!(text.get(value.range()), Some(value.as_text()));
-            assert_eq!(Json::in_checked(text, &value.range()).unwrap().as_text(), value.as_text());
+            let again = Json::in_checked(text, &value.range(), &none).unwrap();
+            assert_eq!(again.as_text(), value.as_text());
         }
+    }
+
+    #[test]
+    fn large_values_are_found_where_they_are() {
+        let large = format!("[{}]", vec![r#"{"a":[]}"#; 20_000].join(" ,"));
+        let text = format!(r#" {{"x":{large},"y":[1,{{"z":{large}}}], "end":true}} "#);
+        let checked = Json::check(&text).unwrap();
+        assert_eq!(checked.spans.as_slice().len(), 5);
+        let range = checked.value.range();
+        let quick = Json::in_checked(&text, &range, &checked.spans).unwrap();
+        let shown = |value: Json<'_>| -> Vec<(String, Range<usize>)> {
+            value.members().map(|(name, it)| (name.into_owned(), it.range())).collect()
+        };
+        assert_eq!(shown(quick), shown(checked.value));
+        assert_eq!(quick.member("x").unwrap().as_text(), large);
+        let inner = quick.member("y").unwrap().elements().nth(1).unwrap();
+        assert_eq!(inner.member("z").unwrap().as_text(), large);
+        assert_eq!(inner.member("z").unwrap().elements().count(), 20_000);
+        assert_eq!(quick.member("end").unwrap().as_bool(), Some(true));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub use fault::{Fault, ParseFault, Shape};
 pub use id::Id;
 
 use super::frame::Frame;
-use super::json::{Json, Kind};
+use super::json::{Checked, Json, Kind, Spans};
 
 /// What one frame says.
 #[derive(Debug)]
@@ -61,6 +61,7 @@ pub struct Response {
 struct Params {
     frame: Frame,
     range: Option<Range<usize>>,
+    spans: Spans,
 }
 
 /// A frame that is no message, and why.
@@ -83,8 +84,8 @@ pub fn parse_or_return(frame: Frame) -> Result<Message, Rejected> {
     };
     Ok(match read {
         Read::Response(response) => Message::Response(response),
-        Read::Asked { id, method, range } => {
-            let params = Params { frame, range };
+        Read::Asked { id, method, range, spans } => {
+            let params = Params { frame, range, spans };
             match id {
                 Some(id) => Message::Request(Request { id, method, params }),
                 None => Message::Notification(Notification { method, params }),
@@ -107,15 +108,15 @@ pub fn parse(frame: Frame) -> Result<Message, Fault> {
 /// What a frame says, beside the frame itself.
 enum Read {
     Response(Response),
-    Asked { id: Option<Id>, method: String, range: Option<Range<usize>> },
+    Asked { id: Option<Id>, method: String, range: Option<Range<usize>>, spans: Spans },
 }
 
 impl Read {
     fn of(frame: &Frame) -> Result<Self, Fault> {
-        let checked = Json::check(frame.as_str())?;
-        let envelope = Envelope::read(checked.value)?;
+        let Checked { value, lone_surrogate, spans } = Json::check(frame.as_str())?;
+        let quick = Json::in_checked(frame.as_str(), &value.range(), &spans);
+        let envelope = Envelope::read(quick.unwrap_or(value))?;
         envelope.check_version()?;
-        let lone_surrogate = checked.lone_surrogate;
         let Some(method) = envelope.method()? else {
             let id = envelope.id()?;
             return Ok(Self::Response(Response { id, lone_surrogate }));
@@ -125,7 +126,7 @@ impl Read {
         if lone_surrogate {
             return Err(Fault::LoneSurrogate { id });
         }
-        Ok(Self::Asked { id, method, range })
+        Ok(Self::Asked { id, method, range, spans })
     }
 }
 
@@ -207,7 +208,7 @@ impl<'a> Envelope<'a> {
 
 impl Params {
     fn view(&self) -> Option<Json<'_>> {
-        Json::in_checked(self.frame.as_str(), self.range.as_ref()?)
+        Json::in_checked(self.frame.as_str(), self.range.as_ref()?, &self.spans)
     }
 }
 
