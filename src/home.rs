@@ -275,7 +275,7 @@ fn parse(file: File) -> Result<Arc<Policy>, ConfigFault> {
     if faults.is_empty() { Ok(Arc::new(policy)) } else { Err(ConfigFault::Faulty(faults)) }
 }
 
-/// Checks that nobody else can exchange the programs of helpers.
+/// Checks that nobody else can exchange the programs of helpers and of the witness.
 ///
 /// One that is not there, or is no program, may come with an update: the call that runs it says so.
 fn check_programs(policy: &Policy) -> Vec<Fault> {
@@ -359,17 +359,19 @@ mod tests {
         let faults = |program: &str| {
             let text = format!(
                 r#"{{ "version": 1, "helpers": {{ "h": {{ "description": "", "decision": "allow",
-                    "argv": ["{}/{program}"] }} }} }}"#,
-                folder.0.display()
+                    "argv": ["{path}"] }} }}, "audit": {{ "witness": {{ "command": ["{path}"] }} }} }}"#,
+                path = folder.0.join(program).display()
             );
             let faults = check_programs(&config::parse(&text).unwrap());
             faults.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let fault = |path: &Path| {
             let path = path.display();
-            vec![format!(
-                "$.helpers.h.argv[0]: {path} is writable by others; try: chmod go-w {path}"
-            )]
+            ["$.helpers.h.argv[0]", "$.audit.witness.command[0]"]
+                .map(|place| {
+                    format!("{place}: {path} is writable by others; try: chmod go-w {path}")
+                })
+                .to_vec()
         };
         for (folder_mode, program_mode, expected) in [
             (0o755, 0o755, vec![]),

@@ -97,6 +97,17 @@ impl Limits {
         let longest = SHUTDOWN_GRACE_SECONDS.max;
         Duration::from_secs(self.in_force(&SHUTDOWN_GRACE_SECONDS).unwrap_or(longest))
     }
+
+    /// How long a segment of the record becomes, in bytes.
+    pub fn audit_segment_bytes(&self) -> u64 {
+        self.in_force(&SEGMENT_BYTES).unwrap_or(SEGMENT_BYTES.max)
+    }
+
+    /// How often the witness is given the record's head.
+    pub fn witness_interval(&self) -> Duration {
+        let longest = WITNESS_INTERVAL_SECONDS.max;
+        Duration::from_secs(self.in_force(&WITNESS_INTERVAL_SECONDS).unwrap_or(longest))
+    }
 }
 
 fn to_usize(value: u64) -> usize {
@@ -238,8 +249,6 @@ pub const ARGUMENT_NUMBER_CHARACTERS: usize = 64;
 pub const HELPER_WORD_BYTES: usize = 128 * 1024 - 1;
 /// Bytes of all words that a helper is started with, each with its NUL; what its stdin is given, too.
 pub const HELPER_WORDS_BYTES: usize = 1024 * 1024;
-/// How long a segment of the record may become where the configuration does not say.
-pub const AUDIT_SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
 /// How long one gateway waits for another that writes to the record.
 pub const AUDIT_LOCK_FOR: Duration = Duration::from_secs(2);
 /// Longest row of the record, without its line feed.
@@ -275,8 +284,9 @@ mod tests {
     fn the_table_agrees_with_itself() {
         for (place, limit) in TABLE.iter().enumerate() {
             let key = limit.key;
-            let section = key.split_once('.').map(|(section, _)| section);
-            assert!(matches!(section, Some("limits" | "helper_output")), "{key}");
+            let section = key.rsplit_once('.').map(|(section, _)| section);
+            let sections = ["limits", "helper_output", "audit", "audit.witness"];
+            assert!(section.is_some_and(|section| sections.contains(&section)), "{key}");
             assert!(TABLE[..place].iter().all(|other| other.key != key), "{key} twice");
             assert!(limit.min <= limit.max, "{key}");
             assert!(limit.default.is_none_or(|it| (limit.min..=limit.max).contains(&it)), "{key}");

@@ -10,6 +10,7 @@ mod batch;
 mod thread;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -80,6 +81,8 @@ enum Turn {
     Closes(CallId),
     /// The session itself begins.
     Begins,
+    /// It tells of the witness, and is no news for it.
+    OfWitness,
     Neither,
 }
 
@@ -98,6 +101,16 @@ struct Shared {
     parts: Parts,
     running: Mutex<Running>,
     counts: Arc<Mutex<Counts>>,
+    gauges: Arc<Gauges>,
+}
+
+/// What handle and thread tell each other without a message.
+#[derive(Debug)]
+struct Gauges {
+    /// How long segments may become from now on.
+    segment_bytes: AtomicU64,
+    /// How many events became durable of which a witness should hear.
+    news: AtomicU64,
 }
 
 /// What is told later, in one event.
@@ -123,7 +136,25 @@ enum Running {
 impl Audit {
     /// The record of a session. Nothing is opened and no thread started before the first event.
     pub fn new(parts: Parts) -> Self {
-        Self(Arc::new(Shared { parts, running: Mutex::default(), counts: Arc::default() }))
+        let segment_bytes = AtomicU64::new(parts.settings.segment_bytes);
+        let gauges = Arc::new(Gauges { segment_bytes, news: AtomicU64::new(0) });
+        let (running, counts) = (Mutex::default(), Arc::default());
+        Self(Arc::new(Shared { parts, running, counts, gauges }))
+    }
+
+    /// Sets how long segments may become from the next row on, in bytes.
+    pub fn set_segment_bytes(&self, bytes: u64) {
+        self.0.gauges.segment_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// How many events of this process are on the disk, but for those that tell of the witness itself.
+    pub fn news(&self) -> u64 {
+        self.0.gauges.news.load(Ordering::Acquire)
+    }
+
+    /// The folder `audit` of the home.
+    pub fn folder(&self) -> &Path {
+        &self.0.parts.folder
     }
 
     /// Records that an action is about to begin, and waits until that is durable.
@@ -215,6 +246,7 @@ impl Audit {
             Event::Intent(Intent { call, .. }) => Turn::Opens(*call),
             Event::Ended(Ended { call, .. }) => Turn::Closes(*call),
             Event::SessionStarted(_) => Turn::Begins,
+            Event::Witnessed { .. } | Event::WitnessFailed { .. } => Turn::OfWitness,
             _ => Turn::Neither,
         };
         let inbox = self.0.inbox()?;
@@ -235,8 +267,8 @@ impl Shared {
             Running::NotYet => {
                 let (inbox, items) = bounded(limits::AUDIT_INBOX);
                 let (ended, done) = bounded(1);
-                let thread =
-                    thread::start(self.parts.clone(), items, Arc::clone(&self.counts), ended)?;
+                let shared = (Arc::clone(&self.counts), Arc::clone(&self.gauges));
+                let thread = thread::start(self.parts.clone(), items, shared, ended)?;
                 *running = Running::Now { inbox: inbox.clone(), done, thread };
                 Ok(inbox)
             }

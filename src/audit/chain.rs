@@ -35,7 +35,8 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { segment_bytes: limits::AUDIT_SEGMENT_BYTES, lock_for: limits::AUDIT_LOCK_FOR }
+        let segment_bytes = limits::Limits::default().audit_segment_bytes();
+        Self { segment_bytes, lock_for: limits::AUDIT_LOCK_FOR }
     }
 }
 
@@ -84,6 +85,11 @@ impl Chain {
     pub fn new(folder: PathBuf, settings: Settings) -> Self {
         let sealer = Sealer::new(Vec::new());
         Self { folder, settings, files: None, sealer, distrusted: None, sync: File::sync_data }
+    }
+
+    /// Sets how long segments may become from now on, in bytes.
+    pub fn set_segment_bytes(&mut self, bytes: u64) {
+        self.settings.segment_bytes = bytes;
     }
 
     /// Makes encapsulations for a row to come; false once there are enough.

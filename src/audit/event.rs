@@ -88,6 +88,20 @@ pub enum Event {
         /// Until when, in milliseconds since 1970.
         until_ms: u64,
     },
+    /// The witness was given a head.
+    Witnessed {
+        /// The row that the head names.
+        row: u64,
+        /// How many attempts failed since it was given one.
+        failures: u64,
+    },
+    /// The witness could not be given a head; further attempts in vain are counted until one succeeds.
+    WitnessFailed {
+        /// Why, in a word.
+        why: &'static str,
+        /// What it said: a status, or the end of a program's stderr.
+        said: Option<String>,
+    },
     /// The record's lock was held for too long.
     LockStuck {
         /// How long it was waited for.
@@ -111,6 +125,8 @@ impl Event {
             Self::ConfigurationLoaded { .. } => "configuration_loaded",
             Self::KeyChanged { .. } => "key_changed",
             Self::DebugWindow { .. } => "debug_window",
+            Self::Witnessed { .. } => "witnessed",
+            Self::WitnessFailed { .. } => "witness_failed",
             Self::LockStuck { .. } => "lock_stuck",
         }
     }
@@ -169,6 +185,12 @@ impl Event {
                 object.text("name", short(name)).text("change", change)
             }
             Self::DebugWindow { until_ms } => object.number("until", *until_ms),
+            Self::Witnessed { row, failures } => {
+                object.number("row", *row).number("failures", *failures)
+            }
+            Self::WitnessFailed { why, said } => {
+                object.text("why", why).text_if("said", said.as_deref().map(short))
+            }
             Self::LockStuck { waited_ms } => object.number("waited_ms", *waited_ms),
         }
     }

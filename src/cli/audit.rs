@@ -6,7 +6,7 @@ use super::{Exit, print};
 use crate::audit::row::{ChainId, Hash};
 use crate::audit::verify::{Anchors, Report, verify as check};
 use crate::audit::{Audit, Chain, Parts, Settings, SignedHead, folder_of, prune as remove, random};
-use crate::home::{self, Home};
+use crate::home::{self, Config, Home};
 use crate::name::SessionId;
 use crate::wire::write::Object;
 
@@ -162,13 +162,16 @@ fn read_head(path: &Path) -> Result<SignedHead, Exit> {
         })
 }
 
-/// The record of a home, for a session of its own.
-pub(super) fn of(home: &Home) -> Audit {
+/// The record of a home, for a session of its own, kept as the configuration says; where that is faulty,
+/// by the defaults.
+pub(super) fn of(home: &Home, config: &mut Config) -> Audit {
+    let limits = config.current().map(|policy| policy.limits().clone()).unwrap_or_default();
+    let segment_bytes = limits.audit_segment_bytes();
     Audit::new(Parts {
         folder: folder_of(home.as_path()),
         run: home.run_folder(),
         session: SessionId::new(random()),
-        settings: Settings::default(),
+        settings: Settings { segment_bytes, ..Settings::default() },
     })
 }
 

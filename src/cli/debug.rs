@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Exit, audit, print};
 use crate::audit::event::Event;
 use crate::audit::{Unavailable, folder_of};
-use crate::home::{self, Home};
+use crate::home::{self, Config, Home};
 use crate::limits;
 use crate::window::Window;
 
@@ -43,7 +43,10 @@ pub(super) fn run(home: Option<PathBuf>, time: Option<&str>) -> Exit {
 fn note(home: &Home, time: Duration) -> Result<(), Unavailable> {
     let for_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let until_ms = super::time::now_ms().saturating_add(for_ms);
-    audit::of(home).submit(&Event::DebugWindow { until_ms })?.wait().map(drop)
+    audit::of(home, &mut Config::load(home))
+        .submit(&Event::DebugWindow { until_ms })?
+        .wait()
+        .map(drop)
 }
 
 fn state(window: &Window) -> String {

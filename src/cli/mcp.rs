@@ -19,7 +19,7 @@ use crate::home::{self, Config, ConfigFault, Home, HomeFault};
 
 /// Serves until the client is gone, and leaves the process without waiting for anything else.
 pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
-    let (home, config) = match load(home) {
+    let (home, mut config) = match load(home) {
         Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
@@ -34,7 +34,7 @@ pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
         Err(exit) => return exit,
     };
     let audit = match (&home, &record) {
-        (Some(home), None) => audit(home),
+        (Some(home), None) => audit(home, &mut config),
         // A dry run does nothing, so there is nothing to put on record.
         _ => None,
     };
@@ -71,7 +71,7 @@ fn serve(
 
 /// The home's record. It is made where there is none, and that is said once; where it cannot be made
 /// nothing acts, and denials are denials still.
-fn audit(home: &Home) -> Option<Audit> {
+fn audit(home: &Home, config: &mut Config) -> Option<Audit> {
     // Where it cannot be made, what needs it says so.
     DirBuilder::new().mode(0o700).create(home.run_folder()).ok();
     match init::record_if_none(home) {
@@ -81,7 +81,7 @@ fn audit(home: &Home) -> Option<Audit> {
             "keyward: record: {fault}: nothing will act\n  try: keyward audit verify"
         )),
     }
-    Some(record::of(home))
+    Some(record::of(home, config))
 }
 
 fn executor(live: Live, record: Option<&Path>) -> Result<Arc<dyn Execute>, Exit> {

@@ -8,12 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
+use super::keeping::Keeping;
 use crate::action::http::HttpAction;
 use crate::audit::event::{Act, Counters, Digest, Ended, Event, Intent, Refused, SessionStarted};
 use crate::audit::{Audit, Ticket, Unavailable, ancestry, random};
 use crate::authorize::Permitted;
 use crate::execute::{End, Observation, Seen};
 use crate::name::CallId;
+use crate::policy::Policy;
 use crate::policy::helper::Words;
 use crate::state::{Outcome, Reason, State};
 
@@ -27,6 +29,7 @@ pub struct Journal {
     ledger: Ledger,
     begun: Begun,
     key: FingerprintKey,
+    keeping: Keeping,
     /// The configuration that was noted last.
     configuration: Option<String>,
 }
@@ -103,9 +106,9 @@ impl Ledger {
 
 impl Journal {
     /// A journal that writes into a home's record, or nowhere.
-    pub fn new(audit: Option<Audit>) -> Self {
+    pub fn new(audit: Option<Audit>, keeping: Keeping) -> Self {
         let (begun, key) = (Begun::NotYet, FingerprintKey(random()));
-        Self { ledger: Ledger(audit), begun, key, configuration: None }
+        Self { ledger: Ledger(audit), begun, key, keeping, configuration: None }
     }
 
     /// The key of this session's fingerprints.
@@ -149,14 +152,16 @@ impl Journal {
         self.ledger.0.as_ref().is_some_and(Audit::is_revoked)
     }
 
-    /// Notes the configuration that judges, where it is another than before.
-    pub fn configuration(&mut self, digest: &str, in_force: bool) {
+    /// Notes the configuration that judges, where it is another than before; from now on the record is
+    /// kept as it says.
+    pub fn configuration(&mut self, policy: &Policy) {
+        self.keeping.follow(policy);
+        let digest = policy.digest();
         if matches!(self.begun, Begun::NotYet) || self.configuration.as_deref() == Some(digest) {
             return;
         }
         self.configuration = Some(digest.into());
-        let digest = digest.into();
-        self.ledger.note(&Event::ConfigurationLoaded { digest, in_force });
+        self.ledger.note(&Event::ConfigurationLoaded { digest: digest.into(), in_force: true });
     }
 
     /// Notes a call that came to nothing.

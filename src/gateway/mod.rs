@@ -7,6 +7,7 @@ pub mod descriptors;
 pub mod dispatch;
 pub mod inflight;
 pub mod journal;
+pub mod keeping;
 pub mod kept;
 mod linger;
 pub mod log;
@@ -71,7 +72,7 @@ pub fn serve(parts: Parts) -> std::io::Result<Ending> {
         Ok(policy) => policy.limits().frame_bytes(),
         Err(_) => crate::limits::Limits::default().frame_bytes(),
     };
-    let journal = journal::Journal::new(audit.clone());
+    let journal = journal::Journal::new(audit.clone(), keeping::Keeping::new(audit.clone()));
     let reader = reader::start(stdin, frame_bytes, journal.fingerprint_key())?;
     let (outbox, writer) = writer::start(stdout)?;
     let closed = audit.clone().map(close_abandoned).transpose()?;

@@ -160,6 +160,24 @@ pub(super) const SHUTDOWN_GRACE_SECONDS: Limit = Limit {
     meaning: "how long a helper that is to end, or whose streams stay open after its exit, is waited for",
 };
 
+pub(super) const SEGMENT_BYTES: Limit = Limit {
+    key: "audit.segment_bytes",
+    unit: Unit::Bytes,
+    default: Some(64 * MIB),
+    min: 64 * KIB,
+    max: 1024 * MIB,
+    meaning: "how long a segment of the record becomes before the next one begins",
+};
+
+pub(super) const WITNESS_INTERVAL_SECONDS: Limit = Limit {
+    key: "audit.witness.interval_seconds",
+    unit: Unit::Seconds,
+    default: Some(60),
+    min: 1,
+    max: 86_400,
+    meaning: "how often the witness is given the record's head, while there is something new",
+};
+
 /// The limits that a configuration may set, in the order of the README.
 pub const TABLE: &[Limit] = &[
     FRAME_BYTES,
@@ -175,4 +193,6 @@ pub const TABLE: &[Limit] = &[
     STDERR_PROCESS_BYTES,
     STDERR_EXCERPT_BYTES,
     SHUTDOWN_GRACE_SECONDS,
+    SEGMENT_BYTES,
+    WITNESS_INTERVAL_SECONDS,
 ];

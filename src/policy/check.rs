@@ -29,6 +29,7 @@ pub(crate) fn check(node: &Node<'_>, shape: &Shape, faults: &mut Faults) {
         Shape::Choice(keys) => check_choice(node, keys, faults),
         Shape::Tagged(variants) => check_tagged(node, variants, faults),
         Shape::Limits(section, keys) => check_limits(node, section, keys, faults),
+        Shape::OneOf(shape, keys) => check_one_of(node, shape, keys, faults),
         // Its key was reported by the object that has it.
         Shape::NotServed => {}
     }
@@ -216,6 +217,15 @@ fn check_choice(node: &Node<'_>, keys: &[Key], faults: &mut Faults) {
     let chosen = node.members().count();
     if chosen != 1 {
         faults.add(&node.place, format!("has {chosen} keys, not one"), remedy);
+    }
+}
+
+fn check_one_of(node: &Node<'_>, shape: &Shape, keys: &[&str], faults: &mut Faults) {
+    check(node, shape, faults);
+    let chosen = keys.iter().filter(|key| node.member(key).is_some()).count();
+    if node.value.kind() == Kind::Object && chosen != 1 {
+        let what = format!("has {chosen} of these, not one: {}", keys.join(", "));
+        faults.add(&node.place, what, format!("use {}", one_of(keys)));
     }
 }
 

@@ -10,7 +10,7 @@ pub use super::fault::Fault;
 use super::fault::{Faults, Node, Place};
 use super::keys::{self, VERSION};
 use super::rule::HttpRule;
-use super::{Policy, check, decode, decode_credential, decode_helper, retained};
+use super::{Policy, check, decode, decode_credential, decode_helper, retained, witness};
 use crate::action::http::Origin;
 use crate::limits;
 use crate::name::Name;
@@ -137,12 +137,14 @@ pub fn parse(text: &str) -> Result<Policy, Vec<Fault>> {
     let helpers = decode_helper::helpers(&root, &credentials, &mut faults);
     let limits = decode::limits(&root);
     let retain = retained::retained(&root, &limits, &mut faults);
+    let witness = witness::witness(&root, &limits, &mut faults);
     if !faults.is_empty() {
         return Err(faults.into_vec());
     }
     let targets = targets.into_iter().map(Arc::new).collect();
     let helpers = helpers.into_iter().map(Arc::new).collect();
-    Ok(Policy { digest: digest(text), targets, helpers, limits, retain })
+    let witness = witness.map(Arc::new);
+    Ok(Policy { digest: digest(text), targets, helpers, limits, retain, witness })
 }
 
 fn read(text: &str) -> Result<Node<'_>, Vec<Fault>> {

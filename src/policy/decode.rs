@@ -25,8 +25,10 @@ use crate::wire::json::Kind;
 /// The configured limits.
 pub(crate) fn limits(root: &Node<'_>) -> Limits {
     let mut limits = Limits::default();
-    for section in ["limits", "helper_output"] {
-        let Some(configured) = root.member(section) else { continue };
+    for section in ["limits", "helper_output", "audit", "audit.witness"] {
+        let mut steps = section.split('.');
+        let configured = steps.try_fold(root.clone(), |node, step| node.member(step));
+        let Some(configured) = configured else { continue };
         for (name, limit) in shape::limits(section) {
             if let Some(value) = configured.member(name).and_then(|node| node.value.as_u64()) {
                 limits.set(limit, value);

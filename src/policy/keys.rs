@@ -21,8 +21,38 @@ pub(crate) const CONFIG: Shape = Shape::Object(&[
     optional("helpers", Shape::Named(Names::Tool, &HELPER), "local programs by name, each a tool"),
     optional("approval", Shape::NotServed, "how a person is asked"),
     optional("helper_output", HELPER_OUTPUT, "bounds of what helpers print on stderr"),
-    optional("audit", Shape::NotServed, "how the record is kept"),
+    optional("audit", AUDIT, "how the record is kept"),
 ]);
+
+const AUDIT: Shape = Shape::Limits(
+    "audit",
+    &[optional("witness", WITNESS, "who is given each head of the record, to keep it elsewhere")],
+);
+
+const WITNESS: Shape = Shape::OneOf(
+    &Shape::Limits(
+        "audit.witness",
+        &[
+            optional(
+                "command",
+                Shape::Some(&Shape::Text),
+                "a program as an absolute path, then its words; it reads the head from stdin",
+            ),
+            optional("url", Shape::Text, "an https URL to which the head is posted"),
+            optional(
+                "private",
+                Shape::Flag,
+                "with url: whether the name may resolve to loopback, private and shared addresses",
+            ),
+            optional(
+                "ca_file",
+                Shape::Text,
+                "with url: an absolute path: certificates of authorities to trust instead of the built-in ones",
+            ),
+        ],
+    ),
+    &["command", "url"],
+);
 
 const TARGET: Shape = Shape::Object(&[
     required(

@@ -25,6 +25,7 @@ pub mod rule;
 pub mod schema;
 mod shape;
 mod template;
+pub mod witness;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use crate::mcp::catalog::Property;
 use config::HttpTarget;
 use fault::Place;
 use helper::{Helper, Retained};
+use witness::Witness;
 
 /// A configuration without faults.
 #[derive(Debug)]
@@ -46,6 +48,7 @@ pub struct Policy {
     pub(crate) helpers: Vec<Arc<Helper>>,
     pub(crate) limits: Limits,
     pub(crate) retain: Retained,
+    pub(crate) witness: Option<Arc<Witness>>,
 }
 
 impl Policy {
@@ -57,6 +60,7 @@ impl Policy {
             helpers: Vec::new(),
             limits: Limits::default(),
             retain: Retained::default(),
+            witness: None,
         }
     }
 
@@ -80,12 +84,20 @@ impl Policy {
         self.helpers.iter().find(|helper| helper.name().as_str() == name)
     }
 
-    /// The programs that helpers run, each with the place where the configuration names it.
+    /// The programs that are run, each with the place where the configuration names it.
     pub(crate) fn programs(&self) -> impl Iterator<Item = (Place, &Path)> {
-        self.helpers.iter().map(|helper| {
+        let helpers = self.helpers.iter().map(|helper| {
             let entry = Place::root().member("helpers").member(helper.name().as_str());
             (entry.member("argv").element(0), helper.program())
-        })
+        });
+        let witness = self.witness.iter().filter_map(|witness| witness.program());
+        let place = || Witness::place().member("command").element(0);
+        helpers.chain(witness.map(move |program| (place(), program)))
+    }
+
+    /// Who is given each head of the record.
+    pub fn witness(&self) -> Option<&Arc<Witness>> {
+        self.witness.as_ref()
     }
 
     /// The arguments of a helper as its tool shows them, in the order of the configuration.

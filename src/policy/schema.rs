@@ -36,6 +36,7 @@ fn of(shape: &Shape) -> Value {
         Shape::Choice(keys) => choice(keys),
         Shape::Tagged(variants) => tagged(variants),
         Shape::Limits(section, keys) => limits(section, keys),
+        Shape::OneOf(shape, keys) => one_of(shape, keys),
         Shape::NotServed => json!(false),
     }
 }
@@ -93,6 +94,15 @@ fn choice(keys: &[Key]) -> Value {
     if let Value::Object(members) = &mut schema {
         members.insert("minProperties".into(), 1.into());
         members.insert("maxProperties".into(), 1.into());
+    }
+    schema
+}
+
+fn one_of(shape: &Shape, keys: &[&str]) -> Value {
+    let mut schema = of(shape);
+    if let Value::Object(members) = &mut schema {
+        let each: Vec<Value> = keys.iter().map(|key| json!({ "required": [key] })).collect();
+        members.insert("oneOf".into(), each.into());
     }
     schema
 }

@@ -37,6 +37,8 @@ pub(crate) enum Shape {
     Tagged(&'static [Variant]),
     /// An object of the limits of this section, as their table has them, and of these further keys.
     Limits(&'static str, &'static [Key]),
+    /// What this shape says, with exactly one of these keys.
+    OneOf(&'static Shape, &'static [&'static str]),
     /// What a later version serves.
     NotServed,
 }
@@ -107,8 +109,10 @@ impl Key {
     }
 }
 
-/// The limits of a section, with their names inside it.
+/// The limits of a section, with their names inside it; those of a section within it are not among them.
 pub(crate) fn limits(section: &str) -> impl Iterator<Item = (&'static str, &'static Limit)> {
-    let name = move |key: &'static str| key.strip_prefix(section)?.strip_prefix('.');
+    let name = move |key: &'static str| {
+        key.strip_prefix(section)?.strip_prefix('.').filter(|name| !name.contains('.'))
+    };
     TABLE.iter().filter_map(move |limit| Some((name(limit.key)?, limit)))
 }

@@ -44,7 +44,7 @@ impl Batch {
     pub(super) fn opened(&self) -> impl Iterator<Item = CallId> {
         self.items.iter().filter_map(|item| match item.turn {
             Turn::Opens(call) => Some(call),
-            Turn::Closes(_) | Turn::Begins | Turn::Neither => None,
+            Turn::Closes(_) | Turn::Begins | Turn::OfWitness | Turn::Neither => None,
         })
     }
 
@@ -56,7 +56,7 @@ impl Batch {
     pub(super) fn closed(&self) -> impl Iterator<Item = CallId> {
         self.items.iter().filter_map(|item| match item.turn {
             Turn::Closes(call) => Some(call),
-            Turn::Opens(_) | Turn::Begins | Turn::Neither => None,
+            Turn::Opens(_) | Turn::Begins | Turn::OfWitness | Turn::Neither => None,
         })
     }
 }

@@ -1,6 +1,7 @@
 //! The appender's loop: wait, gather, commit, answer, prepare.
 
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::batch::Batch;
-use super::{Answer, Counts, Durable, Item, Parts, Turn, counts, now_ms};
+use super::{Answer, Counts, Durable, Gauges, Item, Parts, Turn, counts, now_ms};
 use crate::audit::Unavailable;
 use crate::audit::chain::{self, Chain};
 use crate::audit::event::Event;
@@ -21,11 +22,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 pub(super) fn start(
     parts: Parts,
     items: Receiver<Item>,
-    counts: Arc<Mutex<Counts>>,
+    (counts, gauges): (Arc<Mutex<Counts>>, Arc<Gauges>),
     ended: Sender<()>,
 ) -> io::Result<JoinHandle<()>> {
     let chain = Chain::new(parts.folder.clone(), parts.settings);
-    let appender = Appender { parts, chain, open: None, counts, stuck_ms: 0, carried: None };
+    let appender =
+        Appender { parts, chain, open: None, counts, gauges, stuck_ms: 0, carried: None };
     std::thread::Builder::new().name("audit".into()).spawn(move || {
         appender.run(&items);
         // Dropping it says the same.
@@ -39,6 +41,7 @@ struct Appender {
     /// The list of open calls, made with the session's beginning, or at the latest with its first intent.
     open: Option<OpenCalls>,
     counts: Arc<Mutex<Counts>>,
+    gauges: Arc<Gauges>,
     /// How long the lock was waited for in vain.
     stuck_ms: u64,
     /// An event that did not fit into the last row.
@@ -122,6 +125,7 @@ impl Appender {
         if batch.is_empty() {
             return;
         }
+        self.chain.set_segment_bytes(self.gauges.segment_bytes.load(Ordering::Relaxed));
         match self.attempt(&batch, false) {
             Err(Unavailable::Full) if batch.closed().next().is_some() => {
                 let fault = Err(Unavailable::Full);
@@ -141,6 +145,10 @@ impl Appender {
     }
 
     fn answer(&self, items: &[Item], answer: &Answer) {
+        if answer.is_ok() {
+            let news = items.iter().filter(|item| item.turn != Turn::OfWitness).count();
+            self.gauges.news.fetch_add(news as u64, Ordering::Release);
+        }
         for item in items {
             let nobody = !item.answer(answer);
             if nobody && answer.is_err() {

@@ -12,6 +12,7 @@ use rustls::pki_types::pem::{PemObject as _, SectionKind};
 use crate::limits;
 use crate::policy::Policy;
 use crate::policy::fault::{Fault, Faults, Place};
+use crate::policy::witness::Witness;
 use crate::trust::{self, TrustFault};
 
 /// Why a `ca_file` cannot be used. For the operator: it may hold a path.
@@ -66,7 +67,7 @@ pub fn check(path: &Path) -> Result<(), CaFault> {
     read(path).map(|_| ())
 }
 
-/// Checks the `ca_file` of every target of a policy: what a configuration cannot say of itself.
+/// Checks the `ca_file` of every target of a policy, and of its witness: what a configuration cannot say of itself.
 pub fn check_all(policy: &Policy) -> Vec<Fault> {
     let mut faults = Faults::default();
     for target in policy.targets() {
@@ -74,6 +75,10 @@ pub fn check_all(policy: &Policy) -> Vec<Fault> {
             let place = Place::root().member("http").member(target.name().as_str());
             faults.add(&place.member("ca_file"), fault.to_string(), fault.remedy());
         }
+    }
+    if let Some(Err(fault)) = policy.witness().and_then(|it| it.ca_file()).map(check) {
+        let place = Witness::place().member("ca_file");
+        faults.add(&place, fault.to_string(), fault.remedy());
     }
     faults.into_vec()
 }

@@ -122,7 +122,7 @@ impl Dispatch {
     ) -> Result<(), Refusal> {
         let policy = match self.config.current() {
             Ok(policy) => {
-                self.journal.configuration(policy.digest(), true);
+                self.journal.configuration(policy);
                 Arc::clone(policy)
             }
             Err(_) => {

@@ -1,6 +1,7 @@
 //! The record, as the gateway writes it.
 //!
 //! - here: making one, reading it, and comparing it with what was answered.
+//! - `kept`: how it is kept, as the configuration says.
 //! - `life`: what is put on record of sessions and calls, and when.
 //! - `closed`: what happens where it cannot be written.
 //! - `open`: calls that a killed gateway left open.
@@ -8,6 +9,7 @@
 //! - `revoke`: sessions that the operator revokes, and the debug window.
 
 mod closed;
+mod kept;
 mod life;
 mod open;
 mod revoke;
