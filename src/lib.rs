@@ -4,7 +4,7 @@
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`trust`], [`home`], [`window`], [`credential`], [`child`], [`execute`], [`audit`]), wiring ([`gateway`]) and commands ([`cli`]).
+//! ([`trust`], [`home`], [`window`], [`credential`], [`child`], [`execute`], [`audit`], [`witness`]), wiring ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
 pub mod audit;
@@ -26,3 +26,4 @@ pub mod state;
 pub mod trust;
 pub mod window;
 pub mod wire;
+pub mod witness;

@@ -271,6 +271,14 @@ pub const AUDITORS: usize = 16;
 pub const AUDIT_REFUSALS_PER_MINUTE: u32 = 60;
 /// How long the record is waited for when its owner goes away.
 pub const AUDIT_END_FOR: Duration = Duration::from_secs(3);
+/// How long a witness may take for a head.
+pub const WITNESS_FOR: Duration = Duration::from_secs(10);
+/// How long it may take for the last head, when the session has ended and no signal asks for the end.
+pub const WITNESS_LAST_FOR: Duration = Duration::from_secs(1);
+/// What lies between SIGTERM and SIGKILL for a witness that takes too long.
+pub const WITNESS_GRACE: Duration = Duration::from_secs(1);
+/// How much of a witness's stderr is kept; the record takes its end, `AUDIT_WORDS_BYTES`.
+pub const WITNESS_STDERR_BYTES: usize = 4 * 1024;
 /// Calls of one session that may be open at the same time in its list in `run`.
 pub const OPEN_CALLS: usize = 65536;
 /// Longest text of a peer in an event: a client's name, a reason, what was refused.

@@ -16,6 +16,7 @@ use crate::execute::record::Recorder;
 use crate::gateway::start::{self, StartFault};
 use crate::gateway::{self, Ending, Parts, descriptors, log, signals};
 use crate::home::{self, Config, ConfigFault, Home, HomeFault};
+use crate::witness::{Means, Witnessing};
 
 /// Serves until the client is gone, and leaves the process without waiting for anything else.
 pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
@@ -29,6 +30,11 @@ pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
     if let Err(fault) = start::harden() {
         return refuse(&fault);
     }
+    let means = home.as_ref().map(|home| Means {
+        home: home.as_path().into(),
+        children: live.children(),
+        poster: live.poster(),
+    });
     let executor = match executor(live, record.as_deref()) {
         Ok(executor) => executor,
         Err(exit) => return exit,
@@ -38,7 +44,8 @@ pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
         // A dry run does nothing, so there is nothing to put on record.
         _ => None,
     };
-    match serve(home.as_ref(), config, executor, audit) {
+    let witness = witness(audit.as_ref(), means, &mut config);
+    match serve(home.as_ref(), config, executor, (audit, witness)) {
         Ok((exit, logging)) => {
             logging.flush(Deadline::after(Duration::from_millis(50)));
             signal_hook::low_level::exit(exit.code().into())
@@ -55,13 +62,14 @@ fn serve(
     home: Option<&Home>,
     config: Config,
     executor: Arc<dyn Execute>,
-    audit: Option<Audit>,
+    (audit, witness): (Option<Audit>, Option<Witnessing>),
 ) -> std::io::Result<(Exit, log::Logging)> {
     let (stdin, stdout) = descriptors::take_stdio()?;
     let signals = signals::start()?;
     let logging = log::install()?;
     let rate = home.map(|home| Rate::new(home.run_folder()));
-    let ending = gateway::serve(Parts { stdin, stdout, config, executor, rate, audit, signals })?;
+    let parts = Parts { stdin, stdout, config, executor, rate, audit, witness, signals };
+    let ending = gateway::serve(parts)?;
     let exit = match ending {
         Ending::Normal => Exit::Done,
         Ending::BrokenContract => Exit::BrokenContract,
@@ -82,6 +90,12 @@ fn audit(home: &Home, config: &mut Config) -> Option<Audit> {
         )),
     }
     Some(record::of(home, config))
+}
+
+/// Who is given the record's head, where there is a record.
+fn witness(audit: Option<&Audit>, means: Option<Means>, config: &mut Config) -> Option<Witnessing> {
+    let witness = config.current().ok().and_then(|policy| policy.witness().cloned());
+    Some(Witnessing::new(audit?.clone(), means?, witness))
 }
 
 fn executor(live: Live, record: Option<&Path>) -> Result<Arc<dyn Execute>, Exit> {

@@ -1,10 +1,13 @@
 //! Acting for real.
 
+use std::sync::Arc;
+
 use super::cut::Cut;
 use super::helper::Helpers;
-use super::http::Http;
+use super::http::{Http, Poster};
 use super::{Execute, Job, Observation};
 use crate::authorize::Permitted;
+use crate::child::Children;
 use crate::home::Home;
 
 /// Runs each action by its kind.
@@ -19,6 +22,16 @@ impl Live {
     /// Helpers are kept out of the home.
     pub fn new(home: Option<&Home>) -> Self {
         Self { http: Http::new(), helpers: Helpers::new(home) }
+    }
+
+    /// What also runs programs that are no helpers, within the same budget.
+    pub fn children(&self) -> Arc<Children> {
+        self.helpers.children()
+    }
+
+    /// What also posts texts of our own.
+    pub fn poster(&self) -> Poster {
+        self.http.poster()
     }
 }
 

@@ -34,6 +34,8 @@ use crate::execute::Execute;
 use crate::execute::rate::Rate;
 use crate::home::Config;
 use crate::limits;
+use crate::witness::Witnessing;
+use keeping::Keeping;
 
 /// What a gateway is made of.
 pub struct Parts {
@@ -49,6 +51,8 @@ pub struct Parts {
     pub rate: Option<Rate>,
     /// Where what happens is put on record; `None` in a dry run, and where there is no home.
     pub audit: Option<Audit>,
+    /// Who is given the record's head.
+    pub witness: Option<Witnessing>,
     /// Says that a signal asks the process to end.
     pub signals: Receiver<()>,
 }
@@ -67,21 +71,29 @@ pub enum Ending {
 /// # Errors
 /// The system has no thread or descriptor left for the gateway's own use.
 pub fn serve(parts: Parts) -> std::io::Result<Ending> {
-    let Parts { stdin, stdout, mut config, executor, rate, audit, signals } = parts;
+    let Parts { stdin, stdout, mut config, executor, rate, audit, witness, signals } = parts;
     let frame_bytes = match config.current() {
         Ok(policy) => policy.limits().frame_bytes(),
         Err(_) => crate::limits::Limits::default().frame_bytes(),
     };
-    let journal = journal::Journal::new(audit.clone(), keeping::Keeping::new(audit.clone()));
+    let journal =
+        journal::Journal::new(audit.clone(), Keeping::new(audit.clone(), witness.clone()));
     let reader = reader::start(stdin, frame_bytes, journal.fingerprint_key())?;
     let (outbox, writer) = writer::start(stdout)?;
     let closed = audit.clone().map(close_abandoned).transpose()?;
     let workers = workers::Workers::new(executor, rate, journal.ledger());
     let dispatch = dispatch::Dispatch::new(config, outbox, workers, journal);
     let (ending, left) = dispatch.run(&reader, &writer, &signals);
+    // After a signal no more than that is left.
+    let is_hurried = left.left() <= limits::SIGNAL_GRACE;
     writer.finish(left);
     if let Some(audit) = audit {
         finish_record(&audit, closed.as_ref(), left);
+    }
+    match witness {
+        Some(witness) if is_hurried => witness.abandon(),
+        Some(witness) => witness.finish(&signals),
+        None => {}
     }
     reader.finish();
     Ok(ending)

@@ -16,6 +16,8 @@ pub struct Witness {
     pub keeper: Keeper,
     /// How often it is given the newest head, while there is something new.
     pub interval: Duration,
+    /// How much is kept of stderr over all programs of the gateway.
+    pub stderr_process_bytes: usize,
 }
 
 /// Who keeps heads.
@@ -76,7 +78,11 @@ pub(crate) fn witness(root: &Node<'_>, limits: &Limits, faults: &mut Faults) -> 
     if keeper.is_none() {
         faults.cover(&node.place);
     }
-    Some(Witness { keeper: keeper?, interval: limits.witness_interval() })
+    Some(Witness {
+        keeper: keeper?,
+        interval: limits.witness_interval(),
+        stderr_process_bytes: limits.stderr_retained_process_bytes(),
+    })
 }
 
 fn program(node: &Node<'_>, command: &Node<'_>, faults: &mut Faults) -> Option<Keeper> {

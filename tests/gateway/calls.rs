@@ -420,6 +420,7 @@ fn session_with(executor: impl keyward::execute::Execute + 'static, input: &[u8]
         executor: std::sync::Arc::new(executor),
         rate: None,
         audit: None,
+        witness: None,
         signals: crossbeam_channel::never(),
     };
     let serving = std::thread::spawn(move || keyward::gateway::serve(parts).unwrap());

@@ -8,7 +8,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &["wire"]),
     ("mcp", &["mcp"]),
     ("judgement", &["action", "policy", "authorize"]),
-    ("effects", &["trust", "home", "window", "credential", "child", "execute", "audit"]),
+    ("effects", &["trust", "home", "window", "credential", "child", "execute", "audit", "witness"]),
     ("wiring", &["gateway"]),
     ("commands", &["cli", "main"]),
 ];
@@ -23,6 +23,7 @@ const UNKNOWN: &[(&str, &[&str])] = &[
     ("src/child", &["wire::rpc", "crate::mcp"]),
     ("src/execute", &["wire::rpc", "crate::mcp"]),
     ("src/audit", &["wire::rpc", "crate::mcp"]),
+    ("src/witness", &["wire::rpc", "crate::mcp"]),
     ("src/gateway", &["env::args"]),
 ];
 

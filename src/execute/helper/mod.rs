@@ -9,6 +9,7 @@ mod words;
 pub use excerpt::CAPTURED;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::cut::{Cut, WasCut};
 use super::{Diagnostics, End, HelperResult, Job, Observation, Seen};
@@ -27,7 +28,7 @@ use crate::wire::json::Json;
 /// Runs helpers.
 #[derive(Debug)]
 pub(super) struct Helpers {
-    children: Children,
+    children: Arc<Children>,
     /// What they are kept out of; without a home there is none to run.
     home: Option<PathBuf>,
     window: Option<Window>,
@@ -37,10 +38,15 @@ impl Helpers {
     /// Nothing is started yet.
     pub(super) fn new(home: Option<&Home>) -> Self {
         Self {
-            children: Children::new(),
+            children: Arc::new(Children::new()),
             home: home.map(|home| home.as_path().to_owned()),
             window: home.map(|home| Window::new(&home.run_folder())),
         }
+    }
+
+    /// What runs them.
+    pub(super) fn children(&self) -> Arc<Children> {
+        Arc::clone(&self.children)
     }
 
     /// Runs one helper to the end of all that it starts, or until it is cut.

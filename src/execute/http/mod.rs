@@ -15,11 +15,14 @@ mod dial;
 mod head;
 mod lookup;
 mod pool;
+mod post;
 mod request;
 mod socket;
 mod tls;
 mod transport;
 mod words;
+
+pub use post::{PostFault, Poster};
 
 use ureq::http::Response;
 
@@ -48,6 +51,11 @@ impl Http {
     /// No connection yet.
     pub(super) fn new() -> Self {
         Self { pools: Pools::new() }
+    }
+
+    /// Posts small texts of our own, over lookup threads that are shared.
+    pub(super) fn poster(&self) -> Poster {
+        Poster::new(std::sync::Arc::clone(self.pools.lookups()))
     }
 
     /// Runs one request to its end, or until it is cut.

@@ -3,7 +3,7 @@
 //! Invariant: a connection serves one target of one configuration. Where the configuration, or the
 //! target's `ca_file`, is another one, its connections are dropped.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ureq::Agent;
@@ -76,25 +76,37 @@ impl Pools {
         }
         // The same target with another `ca_file` may be there.
         clients.list.retain(|client| client.key.name != key.name);
-        let agent = self.build(&key)?;
+        let ca_file = key.ca_file.as_ref().map(|(path, _)| path.as_path());
+        let agent = client(&key.origin, key.private, ca_file, Arc::clone(&self.lookups))?;
         clients.list.push(Client { key, agent: agent.clone() });
         Ok(agent)
     }
 
-    fn build(&self, key: &Key) -> Result<Agent, PoolFault> {
-        let tls = match key.origin.scheme {
-            Scheme::Http => None,
-            Scheme::Https => {
-                let roots = match &key.ca_file {
-                    Some((path, _)) => authorities::read(path).map_err(PoolFault::Ca)?,
-                    None => tls::builtin_roots(),
-                };
-                Some(Tls::new(&key.origin.host, roots).ok_or(PoolFault::Host)?)
-            }
-        };
-        let dialer = Dialer::new(&key.origin, key.private, Arc::clone(&self.lookups));
-        Ok(Agent::with_parts(config(), TargetConnector { dialer, tls }, Later))
+    /// The lookup threads that all targets share.
+    pub(super) fn lookups(&self) -> &Arc<Lookups> {
+        &self.lookups
     }
+}
+
+/// A client of one origin, with no connection yet.
+pub(super) fn client(
+    origin: &Origin,
+    private: bool,
+    ca_file: Option<&Path>,
+    lookups: Arc<Lookups>,
+) -> Result<Agent, PoolFault> {
+    let tls = match origin.scheme {
+        Scheme::Http => None,
+        Scheme::Https => {
+            let roots = match ca_file {
+                Some(path) => authorities::read(path).map_err(PoolFault::Ca)?,
+                None => tls::builtin_roots(),
+            };
+            Some(Tls::new(&origin.host, roots).ok_or(PoolFault::Host)?)
+        }
+    };
+    let dialer = Dialer::new(origin, private, lookups);
+    Ok(Agent::with_parts(config(), TargetConnector { dialer, tls }, Later))
 }
 
 impl Key {

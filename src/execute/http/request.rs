@@ -14,7 +14,7 @@ use crate::credential::place::Placement;
 use crate::limits;
 
 /// What is said of the client where the agent says nothing; some APIs refuse requests without it.
-const USER_AGENT: HeaderValue =
+pub(super) const USER_AGENT: HeaderValue =
     HeaderValue::from_static(concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION")));
 
 /// Why no request could be made of an action.

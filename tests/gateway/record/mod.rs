@@ -7,6 +7,7 @@
 //! - `open`: calls that a killed gateway left open.
 //! - `storm`: kills at random moments, and eight gateways at once.
 //! - `revoke`: sessions that the operator revokes, and the debug window.
+//! - `witness`: who is given its head, and stalls, fails or floods.
 
 mod closed;
 mod kept;
@@ -14,6 +15,7 @@ mod life;
 mod open;
 mod revoke;
 mod storm;
+mod witness;
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;

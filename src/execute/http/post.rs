@@ -1,0 +1,77 @@
+//! A small text of our own, posted to a server of the operator's: a head of the record.
+//!
+//! Invariant: it goes over TLS, without a credential, once; no redirect is followed, and of the answer
+//! nothing is used but its status.
+
+use std::sync::Arc;
+
+use ureq::http::{HeaderValue, Request, header};
+
+use super::call::{Serving, Stop};
+use super::lookup::Lookups;
+use super::{pool, request};
+use crate::clock::Deadline;
+use crate::execute::cut::Cut;
+use crate::policy::witness::KeeperUrl;
+
+/// Posts texts.
+#[derive(Debug)]
+pub struct Poster {
+    lookups: Arc<Lookups>,
+}
+
+/// Why a text was not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PostFault {
+    /// The file of authorities cannot be used, or the host can have no certificate.
+    Tls,
+    /// No address, no connection, or a lost one.
+    Network,
+    /// Its time was over.
+    Deadline,
+    /// It was cut.
+    Cut,
+    /// The server answered with this status.
+    Status(u16),
+}
+
+impl Poster {
+    pub(super) fn new(lookups: Arc<Lookups>) -> Self {
+        Self { lookups }
+    }
+
+    /// Posts one text as JSON, on the calling thread, until the deadline or until it is cut.
+    ///
+    /// # Errors
+    /// [`PostFault`]: it is not known to have been taken.
+    pub fn post(
+        &self,
+        to: &KeeperUrl,
+        text: &str,
+        deadline: Deadline,
+        cut: &Cut,
+    ) -> Result<(), PostFault> {
+        let KeeperUrl { url, private, ca_file } = to;
+        cut.begin().map_err(|_| PostFault::Cut)?;
+        let serving = Serving::new(cut, deadline);
+        let lookups = Arc::clone(&self.lookups);
+        let client = pool::client(&url.origin, *private, ca_file.as_deref(), lookups)
+            .map_err(|_| PostFault::Tls)?;
+        let request = Request::post(url.uri.clone())
+            .header(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .header(header::USER_AGENT, request::USER_AGENT)
+            .body(text.as_bytes())
+            .map_err(|_| PostFault::Network)?;
+        let answer = client.run(request);
+        cut.end().map_err(|_| PostFault::Cut)?;
+        match answer {
+            Ok(answer) if answer.status().is_success() => Ok(()),
+            Ok(answer) => Err(PostFault::Status(answer.status().as_u16())),
+            Err(_) => Err(match serving.progress().stop {
+                Some(Stop::Deadline) => PostFault::Deadline,
+                Some(Stop::Cut) => PostFault::Cut,
+                Some(Stop::Slow | Stop::Lost) | None => PostFault::Network,
+            }),
+        }
+    }
+}
