@@ -6,7 +6,7 @@ use super::{Exit, print};
 use crate::audit::row::{ChainId, Hash};
 use crate::audit::verify::{Anchors, Report, verify as check};
 use crate::audit::{Audit, Chain, Parts, Settings, SignedHead, folder_of, prune as remove, random};
-use crate::home::{self, Config, Home};
+use crate::home::{self, Config, Home, HomeFault};
 use crate::name::SessionId;
 use crate::wire::write::Object;
 
@@ -36,6 +36,9 @@ pub(super) fn verify(
     let Some(home) = home::path(home) else {
         return no_home();
     };
+    if let Err(fault @ HomeFault::Version { .. }) = home::version::check(&home) {
+        return print::trouble(&format!("home: {fault}"), fault.remedy(), Exit::Usage);
+    }
     let is_asked = head.is_some() || chain.is_some();
     match check(&folder_of(&home), &Anchors { head, chain }) {
         Ok(report) => tell(&report, is_asked, as_json),

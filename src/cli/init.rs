@@ -31,6 +31,11 @@ pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -
         let what = "init: neither --home nor KEYWARD_HOME nor HOME says where";
         return print::trouble(what, "keyward init --home /path/to/home", Exit::Usage);
     };
+    if path.exists()
+        && let Err(fault) = Home::open(Some(path.clone()))
+    {
+        return print::trouble(&format!("init: {fault}"), fault.remedy(), Exit::Usage);
+    }
     let made = match make(&path) {
         Ok(made) => made,
         Err(fault) => {
@@ -141,6 +146,7 @@ fn make(path: &Path) -> io::Result<Made> {
             made => made?,
         }
     }
+    home::version::mark(path)?;
     let config = path.join("config.json");
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&config) {
         Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => Ok(Made { config: false }),

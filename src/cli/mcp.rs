@@ -120,7 +120,7 @@ fn load(flag: Option<PathBuf>) -> Result<(Option<Home>, Config), Exit> {
             print::aside(&format!("keyward: {fault}: no tools are offered\n  try: keyward init"));
             return Ok((None, Config::none()));
         }
-        Err(fault @ HomeFault::Untrusted(_)) => {
+        Err(fault @ (HomeFault::Untrusted(_) | HomeFault::Version { .. })) => {
             return Err(print::trouble(&format!("home: {fault}"), fault.remedy(), Exit::Usage));
         }
     };

@@ -57,10 +57,10 @@ fn the_schema_is_json_and_names_every_limit() {
     assert_eq!(ended.code(), Some(0));
     let schema: Value = serde_json::from_slice(&ended.stdout).unwrap();
     for limit in keyward::limits::TABLE {
-        let (section, name) = limit.key.split_once('.').unwrap();
-        let shown = &schema["properties"][section]["properties"][name];
-        assert_eq!(shown["minimum"], limit.min, "{name}");
-        assert_eq!(shown["maximum"], limit.max, "{name}");
+        let step = |schema: &Value, name: &str| schema["properties"][name].clone();
+        let shown = limit.key.split('.').fold(schema.clone(), |schema, name| step(&schema, name));
+        assert_eq!(shown["minimum"], limit.min, "{}", limit.key);
+        assert_eq!(shown["maximum"], limit.max, "{}", limit.key);
     }
 }
 
@@ -109,4 +109,70 @@ fn help_and_version_work_without_a_home_and_mistakes_are_status_2() {
         assert_eq!((ended.code(), ended.stdout.len()), (Some(2), 0), "{arguments:?}");
         assert!(ended.stderr.contains("try: keyward help"));
     }
+}
+
+/// Every file below a folder, with its bytes, its mode and the time of its last change.
+fn everything(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>, u32, i64, i64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let bytes = if metadata.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+        let (seconds, nanoseconds) = (metadata.ctime(), metadata.ctime_nsec());
+        if metadata.is_dir() {
+            all.extend(everything(&path));
+        }
+        all.push((path, bytes, metadata.mode(), seconds, nanoseconds));
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_home_of_another_version_is_refused_and_left_alone() {
+    let home = Home::for_service(1);
+    let call = json!({ "method": "GET", "url": "http://127.0.0.1:1/x" }).to_string();
+    let head = home.path().join("kept-head");
+    let told = run(&["audit", "head", "--home", home.path().to_str().unwrap()]);
+    fs::write(&head, told.stdout).unwrap();
+    let session = format!("s_{}", "0".repeat(32));
+    let commands: &[&[&str]] = &[
+        &["mcp"],
+        &["init"],
+        &["init", "--new-chain"],
+        &["audit", "verify"],
+        &["audit", "head"],
+        &["audit", "prune", "--before", head.to_str().unwrap()],
+        &["activity"],
+        &["sessions"],
+        &["sessions", "revoke", &session],
+        &["debug", "--for", "1m"],
+        &["policy", "explain", "http_request", &call],
+    ];
+    for (version, said) in [
+        ("2\n", "the home is of version 2; this Keyward reads version 1"),
+        ("18446744073709551616\n", "names no version"),
+        ("one\n", "names no version"),
+        ("", "names no version"),
+    ] {
+        home.folder.write("version", version.as_bytes());
+        let before = everything(home.path());
+        for command in commands {
+            let ended = run(&[*command, &["--home", home.path().to_str().unwrap()]].concat());
+            assert_eq!((ended.code(), ended.stdout.len()), (Some(2), 0), "{command:?}");
+            assert!(ended.stderr.contains(said), "{command:?}: {}", ended.stderr);
+            assert!(ended.stderr.contains("try: a newer Keyward"), "{}", ended.stderr);
+            assert!(everything(home.path()) == before, "{command:?} changed something");
+        }
+    }
+    // The one that this Keyward makes is read, and one without it is as old as the first.
+    home.folder.write("version", b"1\n");
+    Launch::mcp(home.path()).start().end();
+    fs::remove_file(home.path().join("version")).unwrap();
+    Launch::mcp(home.path()).start().end();
+    let made = Folder::new("versioned");
+    let made = made.path().join("home");
+    assert_eq!(run(&["init", "--home", made.to_str().unwrap()]).code(), Some(0));
+    assert_eq!(fs::read_to_string(made.join("version")).unwrap(), "1\n");
 }
