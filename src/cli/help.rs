@@ -18,7 +18,8 @@ usage: keyward COMMAND [--home DIR]
   sessions                    list sessions, live and past
   sessions revoke ID          do nothing more in a live session, and stop what runs in it
   activity [CALL_ID]          list actions, or tell one call's whole life; --session ID,
-                              --state STATE, --target NAME, --since TIME (2h, 3d, or a date),
+                              --state STATE, --target NAME, --since TIME (2h, 3d, a date, or a
+                              date and time, yours where no zone follows),
                               --follow; --identity FILE: an auditor's key, elsewhere than the home
   audit verify                check the record; needs no secret. --head FILE: a head that was kept
                               elsewhere; --chain ID: the chain that it should be

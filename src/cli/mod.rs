@@ -2,6 +2,7 @@
 
 mod activity;
 mod audit;
+mod cells;
 mod debug;
 mod explain;
 mod help;
@@ -12,6 +13,7 @@ mod schema;
 mod sessions;
 mod time;
 mod usage;
+mod zone;
 
 use std::process::ExitCode;
 

@@ -3,11 +3,15 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use super::cells::{self, Cell, Screen, Tone};
+use super::print::Printed;
+use super::zone::Zone;
 use super::{Exit, activity, audit as record, print, time};
 use crate::audit;
 use crate::audit::event::Entry;
 use crate::audit::listed;
 use crate::home::Home;
+use crate::limits;
 use crate::name::SessionId;
 use crate::wire::write::Object;
 
@@ -35,34 +39,55 @@ pub(super) fn run(home: Option<PathBuf>, identity: Option<PathBuf>, as_json: boo
             }
         }
     }
-    let live = live(&home);
+    let (live, screen, zone) = (live(&home), print::screen(), Zone::here());
     for (id, session) in sessions.in_order() {
-        let state = match (session.ended_ms, live.contains(&id)) {
-            (Some(_), _) => "ended",
-            (None, true) => "live",
-            (None, false) => "broken off",
+        let life = match (session.ended_ms, live.contains(&id)) {
+            (Some(_), _) => Life::Ended,
+            (None, true) => Life::Live,
+            (None, false) => Life::BrokenOff,
         };
-        if print::line(&session.line(id, state, as_json)) != Exit::Done {
-            return Exit::Failed;
+        let line =
+            if as_json { session.json(id, life) } else { session.line(id, life, screen, &zone) };
+        match print::listed(&line) {
+            Printed::Out => {}
+            Printed::Closed => break,
+            Printed::Failed => return Exit::Failed,
         }
+    }
+    if events.unopened > 0 {
+        print::aside(&format!("{} rows did not open with this key", events.unopened));
     }
     Exit::Done
 }
 
-/// Has the gateway of a session dispatch nothing more in it, and stop what runs.
+/// Has the gateway of a session dispatch nothing more in it, and stop what runs. A live session may be named by as much
+/// of its name as lists show.
 pub(super) fn revoke(home: Option<PathBuf>, text: &str) -> Exit {
-    let Some(session) = SessionId::parse(text) else {
+    const REMEDY: &str = "keyward sessions, which lists them";
+    let digits = text.strip_prefix("s_").unwrap_or_default();
+    let is_name = (limits::SHORT_NAME - 2..=32).contains(&digits.len())
+        && digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_name {
         let what = format!("sessions revoke: no session's name: {}", text.escape_debug());
-        return print::trouble(&what, "keyward sessions, which lists them", Exit::Usage);
-    };
+        return print::trouble(&what, REMEDY, Exit::Usage);
+    }
     let home = match record::open(home) {
         Ok(home) => home,
         Err(exit) => return exit,
     };
-    if !live(&home).contains(&session) {
-        let what = format!("sessions revoke: {session}: there is no live session of this name");
-        return print::trouble(&what, "keyward sessions, which lists them", Exit::Failed);
-    }
+    let mut fitting = live(&home);
+    fitting.retain(|session| session.to_string().starts_with(text));
+    let session = match fitting.as_slice() {
+        [session] => *session,
+        [] => {
+            let what = format!("sessions revoke: {text}: there is no live session of this name");
+            return print::trouble(&what, REMEDY, Exit::Failed);
+        }
+        [_, _, ..] => {
+            let what = format!("sessions revoke: {text}: several live sessions begin like this");
+            return print::trouble(&what, "the whole name", Exit::Failed);
+        }
+    };
     match audit::revoke(&home.run_folder(), session) {
         Ok(()) => print::line(&format!(
             "{session}: revoked; nothing more is done in it, and what runs is being stopped"
@@ -79,6 +104,25 @@ fn live(home: &Home) -> Vec<SessionId> {
     listed.into_iter().filter(|it| it.is_live).map(|it| it.session).collect()
 }
 
+/// Whether a session goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Life {
+    Live,
+    Ended,
+    /// Its gateway is gone and said nothing of an end.
+    BrokenOff,
+}
+
+impl Life {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Ended => "ended",
+            Self::BrokenOff => "broken off",
+        }
+    }
+}
+
 #[derive(Default)]
 struct Sessions {
     order: Vec<SessionId>,
@@ -93,6 +137,11 @@ struct Session {
     version: Option<String>,
     counters: [u64; 4],
 }
+
+/// Terminals from here on show more of the client.
+const WIDE: usize = 100;
+/// Terminals from here on show names whole.
+const WIDEST: usize = 150;
 
 const COUNTERS: [&str; 4] = ["frames", "rejected", "denied", "actions"];
 
@@ -111,8 +160,13 @@ impl Sessions {
                 session.ended_ms = Some(entry.at_ms);
                 session.counters = COUNTERS.map(|name| entry.number(&[name]).unwrap_or(0));
             }
+            // What a session counted itself holds, once it is told; until then, what is on record of it.
             "intent" if session.ended_ms.is_none() => session.counters[3] += 1,
-            "refused" if session.ended_ms.is_none() => session.counters[2] += 1,
+            "refused" if session.ended_ms.is_none() => match entry.text(&["state"]).as_deref() {
+                Some("denied") => session.counters[2] += 1,
+                Some("rejected") => session.counters[1] += 1,
+                _ => {}
+            },
             _ => {}
         }
     }
@@ -124,29 +178,58 @@ impl Sessions {
 }
 
 impl Session {
-    fn line(&self, id: SessionId, state: &str, as_json: bool) -> String {
+    fn json(&self, id: SessionId, life: Life) -> String {
         let Self { begun_ms, ended_ms, client, version, counters } = self;
-        if as_json {
-            let mut object = Object::new()
-                .text("session", &id.to_string())
-                .text("state", state)
-                .number("begun", *begun_ms);
-            if let Some(ended_ms) = ended_ms {
-                object = object.number("ended", *ended_ms);
-            }
-            object = object
-                .text_if("client", client.as_deref())
-                .text_if("client_version", version.as_deref());
-            let counted = COUNTERS.iter().zip(counters);
-            return counted.fold(object, |object, (name, count)| object.number(name, *count)).end();
+        let mut object = Object::new()
+            .text("session", &id.to_string())
+            .text("state", life.as_str())
+            .number("begun", *begun_ms);
+        if let Some(ended_ms) = ended_ms {
+            object = object.number("ended", *ended_ms);
         }
+        object = object
+            .text_if("client", client.as_deref())
+            .text_if("client_version", version.as_deref());
+        let counted = COUNTERS.iter().zip(counters);
+        counted.fold(object, |object, (name, count)| object.number(name, *count)).end()
+    }
+
+    fn line(&self, id: SessionId, life: Life, screen: Screen, zone: &Zone) -> String {
+        let Self { begun_ms, ended_ms, client, version, counters } = self;
         let [frames, rejected, denied, actions] = counters;
-        let ended = ended_ms.map_or_else(|| state.to_owned(), time::shown);
-        let client = client.as_deref().unwrap_or("-").escape_debug();
-        let version = version.as_deref().unwrap_or("").escape_debug();
-        format!(
-            "{} {ended} {id} {actions} actions, {denied} denied, {rejected} of {frames} frames rejected, {client} {version}",
-            time::shown(*begun_ms)
-        )
+        let (begun, id) = (time::shown(*begun_ms, zone), id.to_string());
+        let client = client.as_deref().unwrap_or("-");
+        let client = [client, version.as_deref().unwrap_or_default()].join(" ");
+        let Some(columns) = screen.columns() else {
+            let ended = ended_ms.map_or_else(|| life.as_str().into(), |ms| time::shown(ms, zone));
+            let counted = format!(
+                "{actions} actions, {denied} denied, {rejected} of {frames} frames rejected,"
+            );
+            let cells = [&begun, &ended, &id, &counted, client.trim_end()].map(Cell::rest);
+            return cells::line(&cells, screen);
+        };
+        let id_columns = if columns < WIDEST { limits::SHORT_NAME } else { id.len() };
+        let lasted = match ended_ms {
+            Some(ended_ms) => time::span(ended_ms.saturating_sub(*begun_ms)),
+            None => life.as_str().into(),
+        };
+        let tone = match life {
+            Life::Ended => Tone::Plain,
+            Life::Live => Tone::Good,
+            Life::BrokenOff => Tone::Bad,
+        };
+        let mut counted = format!("{actions} done, {denied} denied");
+        if *rejected > 0 {
+            counted.push_str(&format!(", {rejected} of {frames} frames rejected"));
+        }
+        let client_columns = if columns < WIDE { 9 } else { 24 };
+        let cells = [
+            Cell::new(&begun, begun.len()),
+            Cell::new(&id[..id_columns.min(id.len())], id_columns),
+            Cell::new(&lasted, 10).toned(tone),
+            Cell::new(client.trim_end(), client_columns),
+            Cell::rest(&counted),
+        ];
+        cells::line(&cells, screen)
     }
 }

@@ -9,14 +9,16 @@ use keyward::audit::recipient::Identity;
 
 use super::harness::{Home, call, ended, intent, refused, small_segments};
 
+pub(crate) fn program() -> std::ffi::OsString {
+    std::env::var_os("KEYWARD_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_keyward").into())
+}
+
 fn run(home: &Path, arguments: &[&str]) -> Output {
-    let program =
-        std::env::var_os("KEYWARD_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_keyward").into());
-    Command::new(program).args(arguments).arg("--home").arg(home).output().unwrap()
+    Command::new(program()).args(arguments).arg("--home").arg(home).output().unwrap()
 }
 
 #[track_caller]
-fn printed(home: &Path, status: i32, arguments: &[&str]) -> String {
+pub(crate) fn printed(home: &Path, status: i32, arguments: &[&str]) -> String {
     let output = run(home, arguments);
     let out = String::from_utf8(output.stdout).unwrap();
     let err = String::from_utf8_lossy(&output.stderr);

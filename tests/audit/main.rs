@@ -7,6 +7,7 @@
 //! - `calls`: open calls, and who closes them.
 //! - `second`: the verifier that was written from the README alone, in Python.
 //! - `commands`: what the program prints of it.
+//! - `lists`: how its lists look, for whom, and how much of the record they read.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod calls;
@@ -15,6 +16,7 @@ mod crowd;
 mod cuts;
 mod figures;
 mod harness;
+mod lists;
 mod room;
 mod second;
 mod tampering;

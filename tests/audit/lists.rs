@@ -1,0 +1,144 @@
+//! How lists of the record look, for whom, and how much of it they read.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use keyward::audit::event::{Act, Counters, Ended, Event, Intent, SessionStarted};
+use keyward::name::CallId;
+use keyward::state::{Reason, State};
+
+use super::commands::{printed, program};
+use super::harness::{Home, call, ended, intent, small_segments};
+
+/// A text that would do something on a terminal: colours, a title, a new line, another direction.
+const LIVELY: &str = "x\x1b[31m\x1b]0;t\x07\n\u{9b}2J\u{202e}y";
+
+/// What the same text looks like.
+const AS_SEEN: &str = "x\\u{1b}[31m\\u{1b}]0;t\\u{7}\\u{a}\\u{9b}2J\\u{202e}y";
+
+/// A home whose record holds texts of others wherever it holds any, and its two calls.
+fn lively() -> (Home, [CallId; 2]) {
+    let home = Home::new("lively");
+    let (audit, _) = home.audit(small_segments());
+    audit.note(&Event::SessionStarted(SessionStarted {
+        client: Some(LIVELY.into()),
+        client_version: Some(LIVELY.into()),
+        revision: None,
+        ancestry: Vec::new(),
+        fingerprint_key: "00".into(),
+        dry_run: false,
+    }));
+    let calls = [call(), call()];
+    let command =
+        Act::Command { host: None, words: vec!["tool".into(), LIVELY.into()], stdin: None };
+    audit.intent(Intent { target: None, act: command, ..intent(calls[0]) }).unwrap();
+    audit.outcome(ended(calls[0])).unwrap();
+    audit.intent(intent(calls[1])).unwrap();
+    let state = State::OutcomeUnknown;
+    audit.outcome(Ended { reason: Some(Reason::Deadline), ..Ended::new(calls[1], state) }).unwrap();
+    audit.note(&Event::SessionEnded(Counters { frames: 9, rejected: 1, denied: 2, actions: 2 }));
+    assert!(audit.end(Duration::from_secs(10)));
+    (home, calls)
+}
+
+/// What a terminal of so many columns is sent.
+fn on_a_terminal(
+    home: &Path,
+    columns: usize,
+    words: &str,
+    environment: &[(&str, &str)],
+) -> Vec<String> {
+    let script =
+        format!("stty cols {columns} rows 24; exec \"$KW_PROGRAM\" {words} --home \"$KW_HOME\"");
+    let mut command = Command::new("script");
+    command.args(["--quiet", "--return", "--command", &script, "/dev/null"]);
+    command
+        .env_remove("COLUMNS")
+        .env_remove("NO_COLOR")
+        .env("TERM", "xterm")
+        .env("SHELL", "/bin/sh")
+        .env("TZ", "UTC");
+    command.envs(environment.iter().copied()).env("KW_PROGRAM", program()).env("KW_HOME", home);
+    let output = command.stdin(Stdio::null()).output().expect("script: apt-get install bsdutils");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text}");
+    text.lines().map(|line| line.trim_end_matches('\r').to_owned()).collect()
+}
+
+#[test]
+fn nothing_on_record_does_anything_on_a_terminal() {
+    let (home, calls) = lively();
+    let name = calls[0].to_string();
+    for words in [&["activity"][..], &["activity", &name], &["sessions"]] {
+        let text = printed(&home.path, 0, words);
+        let does = |it: char| it.is_control() && it != '\n' || it == '\u{202e}';
+        assert!(!text.contains(does), "{text:?}");
+        assert!(text.contains(AS_SEEN), "{text}");
+        let json = printed(&home.path, 0, &[words, &["--json"]].concat());
+        assert!(!json.contains(|it: char| it.is_control() && it != '\n'), "{json:?}");
+        assert!(json.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()));
+    }
+    for words in ["activity", "sessions", &format!("activity {name}")] {
+        let lines = on_a_terminal(&home.path, 400, words, &[("NO_COLOR", "1")]);
+        assert!(lines.iter().any(|line| line.contains(&AS_SEEN[..12])), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.contains(char::is_control)), "{lines:?}");
+    }
+}
+
+#[test]
+fn lists_fit_the_terminal_and_nothing_is_cut_elsewhere() {
+    let (home, calls) = lively();
+    for words in ["activity", "sessions"] {
+        for columns in [10, 40, 80, 100, 120, 160, 400] {
+            let lines = on_a_terminal(&home.path, columns, words, &[("NO_COLOR", "1")]);
+            assert_eq!(lines.len(), if words == "activity" { 2 } else { 1 }, "{lines:?}");
+            for line in lines {
+                assert!(line.chars().count() <= columns, "{columns}: {line}");
+            }
+        }
+    }
+    let narrow = on_a_terminal(&home.path, 80, "activity", &[("NO_COLOR", "1")]);
+    let begins = &calls[1].to_string()[..12];
+    let expected = format!(" +00:00 {begins} outcome_unknown… POST https://api.githu…");
+    assert!(narrow[1].ends_with(&expected), "{narrow:?}");
+    // What a list shows of a name is enough to ask for the call.
+    let life = printed(&home.path, 0, &["activity", begins]);
+    assert!(
+        life.contains(&calls[1].to_string()) && !life.contains(&calls[0].to_string()),
+        "{life}"
+    );
+    assert_eq!(printed(&home.path, 2, &["activity", &begins[..11]]).lines().count(), 2);
+    let said = on_a_terminal(&home.path, 80, "activity", &[("NO_COLOR", "1"), ("COLUMNS", "100")]);
+    assert!(said[1].chars().count() > 80, "{said:?}");
+    let elsewhere = printed(&home.path, 0, &["activity"]);
+    assert!(elsewhere.contains(&format!("{} outcome_unknown deadline github POST https://api.github.com/repos/acme/site/issues\n", calls[1])), "{elsewhere}");
+}
+
+#[test]
+fn colours_are_for_terminals_that_want_them() {
+    let (home, _) = lively();
+    let is_coloured = |environment: &[(&str, &str)]| {
+        on_a_terminal(&home.path, 100, "activity", environment)[0]
+            .contains("\x1b[32msuccess\x1b[0m")
+    };
+    assert!(is_coloured(&[]));
+    assert!(is_coloured(&[("NO_COLOR", "")]), "empty says nothing");
+    assert!(!is_coloured(&[("NO_COLOR", "0")]));
+    assert!(!is_coloured(&[("TERM", "dumb")]));
+    assert!(!printed(&home.path, 0, &["activity"]).contains('\x1b'));
+}
+
+#[test]
+fn times_are_those_of_whoever_looks() {
+    let (home, _) = lively();
+    let first = |zone: &str| {
+        let mut command = Command::new(program());
+        command.args(["activity", "--home"]).arg(&home.path).env("TZ", zone);
+        let text = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        text.lines().next().unwrap()[..26].to_owned()
+    };
+    assert!(first("Asia/Kolkata").ends_with(" +05:30"), "{}", first("Asia/Kolkata"));
+    assert!(first("<-03>3").ends_with(" -03:00"));
+    assert_eq!(first("Nowhere/Land").find("Z "), Some(19), "{}", first("Nowhere/Land"));
+}
