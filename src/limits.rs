@@ -281,6 +281,8 @@ pub const WITNESS_GRACE: Duration = Duration::from_secs(1);
 pub const WITNESS_STDERR_BYTES: usize = 4 * 1024;
 /// Calls of one session that may be open at the same time in its list in `run`.
 pub const OPEN_CALLS: usize = 65536;
+/// How much later than a younger event an older one may stand in the record, when a time is looked for in it.
+pub const AUDIT_DISORDER: Duration = Duration::from_secs(60);
 /// What `activity` remembers of calls between their intents and their ends.
 pub const ACTIVITY_OPEN_BYTES: usize = 64 * 1024 * 1024;
 /// How much of a call's or a session's name lists show on a terminal: 40 of its 128 random bits.

@@ -22,6 +22,7 @@ pub mod recipient;
 mod refusals;
 pub mod row;
 pub mod seal;
+mod search;
 mod signing;
 mod tail;
 pub mod verify;

@@ -3,11 +3,11 @@
 //! It trusts nothing that it does not need to: a row that does not open is counted and passed over.
 //! Whether the record is whole is `verify`'s to say.
 //!
-//! Invariant: memory does not grow with the record.
+//! Invariant: memory does not grow with the record, and no lock of it is taken: who reads holds up nobody.
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::contents::{self, Contents, Start};
@@ -15,6 +15,8 @@ use super::event::Entry;
 use super::folder;
 use super::recipient::Identity;
 use super::row::{ChainId, Row};
+use super::search;
+use crate::limits;
 
 /// The events of a record in their order. At the end it can be asked again for what came since.
 pub struct Events {
@@ -29,10 +31,13 @@ pub struct Events {
     since_ms: u64,
     /// Rows that are not sealed to the identity, or are no rows.
     pub unopened: u64,
+    /// Rows that were opened, to be read or on the way to where reading began.
+    pub opened: u64,
 }
 
 impl Events {
-    /// Begins at the newest segment that holds everything from `since_ms` on.
+    /// Begins shortly before `since_ms`: segments that ended before are not even opened, and in the one where the time
+    /// begins its place is searched. Events that happened before are left out.
     ///
     /// # Errors
     /// There is no record that can be read.
@@ -40,12 +45,13 @@ impl Events {
         let numbers = folder::segments(audit)?;
         let none = || io::Error::new(io::ErrorKind::NotFound, "there is no record");
         let first = *numbers.first().ok_or_else(none)?;
+        let looked_for_ms = since_ms.saturating_sub(limits::AUDIT_DISORDER.as_millis() as u64);
         let mut begin = first;
         // Newest first: what is older is not even opened.
         for number in numbers.iter().rev() {
             begin = *number;
             if first_row(&folder::segment(audit, begin))?
-                .is_some_and(|(_, it)| it.begun_ms <= since_ms)
+                .is_some_and(|(_, it)| it.begun_ms <= looked_for_ms)
             {
                 break;
             }
@@ -53,7 +59,7 @@ impl Events {
         let pruned = audit.join("pruned.jsonl");
         let origin = if pruned.exists() { pruned } else { folder::segment(audit, first) };
         let (row, _) = first_row(&origin)?.ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self {
+        let mut events = Self {
             audit: audit.into(),
             identity,
             chain: ChainId::of(&row.sealed),
@@ -63,7 +69,23 @@ impl Events {
             ready: VecDeque::new(),
             since_ms,
             unopened: 0,
-        })
+            opened: 0,
+        };
+        if since_ms > 0 {
+            events.skip_to(looked_for_ms)?;
+        }
+        Ok(events)
+    }
+
+    fn skip_to(&mut self, ms: u64) -> io::Result<()> {
+        let Self { identity, chain, reader, opened, .. } = self;
+        let begin = search::begin_of(reader.get_ref(), ms, |row| {
+            let text = contents::open_events(identity, *chain, row)?;
+            *opened += 1;
+            entries(&text).map(|entry| entry.at_ms).max()
+        })?;
+        self.reader.seek(SeekFrom::Start(begin))?;
+        Ok(())
     }
 
     /// The next event; `None` at the present end.
@@ -83,24 +105,26 @@ impl Events {
 
     /// Reads one row; false at the present end.
     fn read_row(&mut self) -> io::Result<bool> {
-        let next = folder::segment(&self.audit, self.segment + 1);
-        // Looked at before the reading: what is in this segment then is all that will ever be.
-        let is_over = next.exists();
-        self.reader.read_until(b'\n', &mut self.line)?;
-        if !self.line.ends_with(b"\n") {
-            if is_over {
-                self.reader = BufReader::new(File::open(next)?);
-                self.segment += 1;
+        if !self.read_line()? {
+            let Some(next) = self.next_segment()? else { return Ok(false) };
+            // Nothing more comes once there is a next segment: what came before it was made is read still.
+            if !self.read_line()? {
+                self.reader = BufReader::new(File::open(folder::segment(&self.audit, next))?);
+                self.segment = next;
                 self.line.clear();
+                return Ok(true);
             }
-            return Ok(is_over);
         }
         let row = self.line.strip_suffix(b"\n").and_then(Row::parse);
         self.line.clear();
         match row.map(|row| (Contents::parse(&row.sealed), row)) {
             Some((Some(Contents::Start(_)), _)) => {}
             Some((_, row)) => match contents::open_events(&self.identity, self.chain, &row) {
-                Some(text) => self.take(&text),
+                Some(text) => {
+                    self.opened += 1;
+                    let since_ms = self.since_ms;
+                    self.ready.extend(entries(&text).filter(|entry| entry.at_ms >= since_ms));
+                }
                 None => self.unopened += 1,
             },
             None => self.unopened += 1,
@@ -108,11 +132,29 @@ impl Events {
         Ok(true)
     }
 
-    fn take(&mut self, text: &[u8]) {
-        let lines = std::str::from_utf8(text).unwrap_or_default().lines();
-        let entries = lines.filter_map(Entry::parse).filter(|entry| entry.at_ms >= self.since_ms);
-        self.ready.extend(entries);
+    /// Reads on in the line; false where its end is not there yet. One that is longer than any row is taken in pieces.
+    fn read_line(&mut self) -> io::Result<bool> {
+        let room = limits::AUDIT_ROW_BYTES + 1 - self.line.len();
+        self.reader.by_ref().take(room as u64).read_until(b'\n', &mut self.line)?;
+        Ok(self.line.ends_with(b"\n") || self.line.len() > limits::AUDIT_ROW_BYTES)
     }
+
+    /// The segment after this one, once there is one.
+    fn next_segment(&self) -> io::Result<Option<u64>> {
+        let next = self.segment + 1;
+        if folder::segment(&self.audit, next).exists() {
+            return Ok(Some(next));
+        }
+        if folder::segment(&self.audit, self.segment).exists() {
+            return Ok(None);
+        }
+        // Both were pruned while this one was read: what is left goes on further behind.
+        Ok(folder::segments(&self.audit)?.into_iter().find(|number| *number > self.segment))
+    }
+}
+
+fn entries(text: &[u8]) -> impl Iterator<Item = Entry> {
+    std::str::from_utf8(text).unwrap_or_default().lines().filter_map(Entry::parse)
 }
 
 fn first_row(path: &Path) -> io::Result<Option<(Row, Start)>> {

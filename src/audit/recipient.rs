@@ -40,20 +40,27 @@ impl fmt::Display for Recipient {
     }
 }
 
-/// The private half of an auditor's key.
-pub struct Identity(pub(super) <Kem as hpke::Kem>::PrivateKey);
+/// The private half of an auditor's key, and the public one, which every row that is opened is compared with.
+pub struct Identity(pub(super) <Kem as hpke::Kem>::PrivateKey, Recipient);
 
 impl Identity {
     /// A new one.
     pub fn fresh() -> Self {
         let seed = Zeroizing::new(random::<32>());
-        Self(Kem::derive_keypair(&*seed).0)
+        Self::of(Kem::derive_keypair(&*seed).0)
+    }
+
+    /// The identity of a private key.
+    pub(super) fn of(key: <Kem as hpke::Kem>::PrivateKey) -> Self {
+        let mut bytes = [0; 32];
+        Kem::sk_to_pk(&key).write_exact(&mut bytes);
+        Self(key, Recipient(bytes))
     }
 
     /// Reads an identity; blanks around it do not count.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = decode(IDENTITY, text.trim())?;
-        <Kem as hpke::Kem>::PrivateKey::from_bytes(&*bytes).ok().map(Self)
+        <Kem as hpke::Kem>::PrivateKey::from_bytes(&*bytes).ok().map(Self::of)
     }
 
     /// Reads a file that only its owner may read.
@@ -74,9 +81,7 @@ impl Identity {
 
     /// The public half.
     pub fn recipient(&self) -> Recipient {
-        let mut bytes = [0; 32];
-        Kem::sk_to_pk(&self.0).write_exact(&mut bytes);
-        Recipient(bytes)
+        self.1
     }
 
     /// The identity as text, for the one file that keeps it.

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use keyward::audit::event::{Act, Counters, Ended, Event, Intent, SessionStarted};
-use keyward::name::CallId;
+use keyward::audit::event::{Act, Counters, Ended, Entry, Event, Intent, SessionStarted};
+use keyward::audit::read::Events;
+use keyward::name::{CallId, SessionId};
 use keyward::state::{Reason, State};
 
 use super::commands::{printed, program};
-use super::harness::{Home, call, ended, intent, small_segments};
+use super::harness::{Home, batch, call, ended, intent, now_ms, random, small_segments};
 
 /// A text that would do something on a terminal: colours, a title, a new line, another direction.
 const LIVELY: &str = "x\x1b[31m\x1b]0;t\x07\n\u{9b}2J\u{202e}y";
@@ -141,4 +142,61 @@ fn times_are_those_of_whoever_looks() {
     assert!(first("Asia/Kolkata").ends_with(" +05:30"), "{}", first("Asia/Kolkata"));
     assert!(first("<-03>3").ends_with(" -03:00"));
     assert_eq!(first("Nowhere/Land").find("Z "), Some(19), "{}", first("Nowhere/Land"));
+}
+
+/// What is read from a time on, and how many rows that took.
+fn since(home: &Home, since_ms: u64) -> (Vec<Entry>, u64) {
+    let mut events = Events::open(&home.audit_folder(), home.identity(), since_ms).unwrap();
+    let mut all = Vec::new();
+    while let Some(entry) = events.next_event().unwrap() {
+        all.push(entry);
+    }
+    assert_eq!(events.unopened, 0);
+    (all, events.opened)
+}
+
+#[test]
+fn what_is_older_than_asked_for_is_not_opened() {
+    const ROWS: u64 = 200;
+    const EVERY_MS: u64 = 10_000;
+    const DAY_MS: u64 = 86_400_000;
+    let home = Home::in_memory("since");
+    let (begin_ms, session) = (now_ms() / DAY_MS * DAY_MS + DAY_MS, SessionId::new(random()));
+    let mut chain = home.chain();
+    for day in 0..3 {
+        for number in 0..ROWS {
+            // Two that came shortly after each other are written in the other order.
+            let at_ms = begin_ms + day * DAY_MS + (number ^ 1) * EVERY_MS;
+            let text = Event::Ended(ended(call())).write(session, at_ms).unwrap();
+            chain.commit(&batch(&text), begin_ms + day * DAY_MS).unwrap();
+        }
+    }
+    let (all, opened) = since(&home, 0);
+    assert_eq!((all.len() as u64, opened), (3 * ROWS, 3 * ROWS));
+    for day in 0..3 {
+        for number in [0, 1, 2, 77, 120, 121, ROWS - 1, ROWS, ROWS + 100] {
+            let from_ms = begin_ms + day * DAY_MS + number * EVERY_MS;
+            let (some, opened) = since(&home, from_ms);
+            let expected: Vec<&Entry> = all.iter().filter(|it| it.at_ms >= from_ms).collect();
+            assert_eq!(some.iter().collect::<Vec<_>>(), expected, "day {day}, row {number}");
+            // Those that are wanted, a minute's before them, and a few to find the place.
+            let most = some.len() as u64 + 7 + 32;
+            assert!(opened <= most, "{opened} rows opened for {}", some.len());
+        }
+    }
+    let (none, opened) = since(&home, begin_ms + 30 * DAY_MS);
+    assert!(none.is_empty() && opened <= 32, "{opened}");
+}
+
+/// A line that nobody ended, longer than memory should be asked for, is passed over.
+#[test]
+fn a_line_without_an_end_is_no_row() {
+    let home = Home::in_memory("endless");
+    home.append(["x"]);
+    let mut bytes = std::fs::read(home.segment(1)).unwrap();
+    bytes.extend(vec![b'x'; 5 << 20]);
+    std::fs::write(home.segment(1), bytes).unwrap();
+    let mut events = Events::open(&home.audit_folder(), home.identity(), 0).unwrap();
+    assert_eq!(events.next_event().unwrap(), None);
+    assert!(events.unopened >= 4, "{}", events.unopened);
 }

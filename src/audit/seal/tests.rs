@@ -59,7 +59,7 @@ fn the_suite_is_that_of_rfc_9180() {
     assert_eq!(made_enc.to_bytes().as_slice(), enc);
     assert_eq!(made, sealed);
     let private = <Kem as hpke::Kem>::PrivateKey::from_bytes(&private).unwrap();
-    assert_eq!(Identity(private.clone()).recipient(), Recipient(public));
+    assert_eq!(Identity::of(private.clone()).recipient(), Recipient(public));
     let opened = hpke::single_shot_open::<Aead, Kdf, Kem>(
         &OpModeR::Base,
         &private,
