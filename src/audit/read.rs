@@ -47,8 +47,8 @@ impl Events {
         let first = *numbers.first().ok_or_else(none)?;
         let looked_for_ms = since_ms.saturating_sub(limits::AUDIT_DISORDER.as_millis() as u64);
         let mut begin = first;
-        // Newest first: what is older is not even opened.
-        for number in numbers.iter().rev() {
+        // Newest first: what is older is not even opened. Where all is asked for, only the oldest is.
+        for number in numbers.iter().rev().filter(|_| since_ms > 0) {
             begin = *number;
             if first_row(&folder::segment(audit, begin))?
                 .is_some_and(|(_, it)| it.begun_ms <= looked_for_ms)

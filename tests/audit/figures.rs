@@ -1,14 +1,15 @@
 //! Figures: `cargo test --release --test audit figures -- --ignored --nocapture`.
 
 use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::FileExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use keyward::audit::event::Event;
 use keyward::audit::{Settings, Ticket};
 
-use super::harness::{Home, call, ended, intent};
+use super::harness::{Home, batch, call, ended, intent, now_ms};
 
 fn say(text: &str) {
     std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes()).unwrap();
@@ -83,7 +84,7 @@ fn one_row_per_sync() {
         Event::Ended(ended(call())).write(keyward::name::SessionId::new([0; 16]), 0).unwrap();
     let begun = Instant::now();
     for _ in 0..1000 {
-        chain.commit(&super::harness::batch(&text), super::harness::now_ms()).unwrap();
+        chain.commit(&batch(&text), now_ms()).unwrap();
     }
     say(&format!(
         "one row per sync, one caller: {:.0} rows/s",
@@ -127,7 +128,7 @@ fn verifying() {
     let text =
         Event::Ended(ended(call())).write(keyward::name::SessionId::new([0; 16]), 0).unwrap();
     for _ in 0..100_000 {
-        chain.commit(&super::harness::batch(&text), super::harness::now_ms()).unwrap();
+        chain.commit(&batch(&text), now_ms()).unwrap();
     }
     let begun = Instant::now();
     let report = home.verifies();
@@ -144,6 +145,90 @@ fn verifying() {
         sum.as_secs_f64() / took.as_secs_f64()
     ));
     let begun = Instant::now();
-    home.chain().commit(&super::harness::batch(&text), super::harness::now_ms()).unwrap();
+    home.chain().commit(&batch(&text), now_ms()).unwrap();
     say(&format!("first commit of a new process on {} rows: {:?}", report.rows, begun.elapsed()));
+}
+
+/// Rows of the long record; `KEYWARD_ROWS` says otherwise.
+fn rows_wanted() -> u64 {
+    std::env::var("KEYWARD_ROWS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
+}
+
+/// From the start of `activity` to its first line, and to its end where it is waited for.
+fn first_line(home: &Home, words: &[&str], to_the_end: bool) -> String {
+    let begun = Instant::now();
+    let mut list = Command::new(super::commands::program())
+        .args(words)
+        .arg("--home")
+        .arg(&home.path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(list.stdout.take().unwrap());
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    let first = begun.elapsed();
+    assert!(line.contains("completed"), "{line}");
+    if !to_the_end {
+        drop(lines);
+        list.wait().unwrap();
+        return format!("{words:?}: first line after {first:?}");
+    }
+    let mut rest = Vec::new();
+    lines.read_to_end(&mut rest).unwrap();
+    assert!(list.wait().unwrap().success());
+    let (count, took) = (1 + rest.iter().filter(|it| **it == b'\n').count(), begun.elapsed());
+    format!("{words:?}: first line after {first:?}, {count} lines after {took:?}")
+}
+
+/// The time that an intent and an outcome take: medians of a few hundred calls, each after some time of its own.
+fn durable(home: &Home) -> (Duration, Duration) {
+    let (audit, _) = home.audit(Settings::default());
+    let (mut intents, mut outcomes) = (Vec::new(), Vec::new());
+    for _ in 0..300 {
+        let call = call();
+        let begun = Instant::now();
+        audit.intent(intent(call)).unwrap();
+        intents.push(begun.elapsed());
+        std::thread::park_timeout(Duration::from_micros(500));
+        let begun = Instant::now();
+        audit.outcome(ended(call)).unwrap();
+        outcomes.push(begun.elapsed());
+    }
+    (median(intents), median(outcomes))
+}
+
+/// Minutes, and some two bytes of memory for each byte of the record.
+#[test]
+#[ignore = "measures; in a release build"]
+fn a_million_rows() {
+    const CALL_MS: u64 = 80;
+    let (rows, session) = (rows_wanted(), keyward::name::SessionId::new([0; 16]));
+    let begin_ms = now_ms() - rows * CALL_MS / 2;
+    let home = Home::in_memory_since("million", begin_ms);
+    let short = Home::in_memory("ten");
+    short.append(["x"; 9]);
+    say(&format!("intent and outcome on {} rows: {:?}", short.report().rows, durable(&short)));
+    let mut chain = home.chain();
+    let begun = Instant::now();
+    for number in 0..rows / 2 {
+        let (call, at_ms) = (call(), begin_ms + number * CALL_MS);
+        for event in [Event::Intent(intent(call)), Event::Ended(ended(call))] {
+            let text = event.write(session, at_ms).unwrap();
+            chain.commit(&batch(&text), at_ms).unwrap();
+        }
+    }
+    drop(chain);
+    say(&format!("{rows} rows written in {:?}", begun.elapsed()));
+    for words in [
+        &["activity"][..],
+        &["activity", "--json"],
+        &["activity", "--since", "10m"],
+        &["activity", "--since", "10s"],
+    ] {
+        say(&first_line(&home, words, false));
+    }
+    say(&format!("intent and outcome on {rows} rows: {:?}", durable(&home)));
+    say(&first_line(&home, &["activity", "--since", "10m"], true));
+    say(&first_line(&home, &["activity"], true));
 }

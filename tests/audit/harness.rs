@@ -32,6 +32,14 @@ impl Home {
         Self::below(&folder, name)
     }
 
+    /// The same, whose record began at some time.
+    pub(crate) fn in_memory_since(name: &str, begun_ms: u64) -> Self {
+        let home = Self::in_memory(name);
+        fs::remove_dir_all(home.audit_folder()).unwrap();
+        audit::create(&home.audit_folder(), &[home.identity().recipient()], begun_ms).unwrap();
+        home
+    }
+
     fn below(folder: &Path, name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! How lists of the record look, for whom, and how much of it they read.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -199,4 +200,27 @@ fn a_line_without_an_end_is_no_row() {
     let mut events = Events::open(&home.audit_folder(), home.identity(), 0).unwrap();
     assert_eq!(events.next_event().unwrap(), None);
     assert!(events.unopened >= 4, "{}", events.unopened);
+}
+
+/// The second segment is a pipe that nobody writes to: whoever wants it waits for ever.
+#[test]
+fn the_first_line_comes_before_the_rest_is_looked_at() {
+    let (home, calls) = lively();
+    home.chain().commit(&batch("x"), now_ms() + 86_400_000).unwrap();
+    std::fs::remove_file(home.segment(2)).unwrap();
+    let made = Command::new("mkfifo").arg(home.segment(2)).status().unwrap();
+    assert!(made.success());
+    let mut list = Command::new(program())
+        .args(["activity", "--home"])
+        .arg(&home.path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(list.stdout.take().unwrap()).lines();
+    for call in calls {
+        assert!(lines.next().unwrap().unwrap().contains(&call.to_string()));
+    }
+    assert!(list.try_wait().unwrap().is_none(), "it cannot have read the rest");
+    list.kill().unwrap();
+    list.wait().unwrap();
 }
