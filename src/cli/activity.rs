@@ -24,7 +24,7 @@ use calls::Calls;
 use life::Life;
 
 /// How often `--follow` looks for more.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Shows actions, or one call.
 pub(super) fn run(

@@ -7,6 +7,7 @@
 //! - `calls`: open calls, and who closes them.
 //! - `second`: the verifier that was written from the README alone, in Python.
 //! - `commands`: what the program prints of it.
+//! - `follow`: lists that go on with the record.
 //! - `lists`: how its lists look, for whom, and how much of the record they read.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
@@ -15,6 +16,7 @@ mod commands;
 mod crowd;
 mod cuts;
 mod figures;
+mod follow;
 mod harness;
 mod lists;
 mod room;
