@@ -13,7 +13,7 @@ use crate::action::helper::HelperAction;
 use crate::action::http::HttpAction;
 use crate::policy::Policy;
 use crate::policy::config::HttpTarget;
-use crate::policy::decide::{self, Denied, Judgement};
+use crate::policy::decide::{self, Decided, DecidedBy, Denied, Judgement};
 use crate::policy::decide_helper;
 use crate::policy::helper::{Helper, Words};
 use crate::state::Reason;
@@ -122,6 +122,17 @@ impl Permitted {
         match self {
             Self::Http(action, _) => action.timeout,
             Self::Helper(_, _, grant) => grant.target.timeout(),
+        }
+    }
+
+    /// The target and the rule that decided; a helper has neither.
+    pub fn decided(&self) -> Option<Decided> {
+        match self {
+            Self::Http(_, grant) => Some(Decided {
+                target: grant.target.name().clone(),
+                by: DecidedBy::Rule(grant.rule),
+            }),
+            Self::Helper(..) => None,
         }
     }
 
@@ -268,18 +279,17 @@ impl Pending {
     /// # Errors
     /// [`Denied`] where the answer is no, or was given to another question.
     pub fn decide(self, decision: Decision) -> Result<Authorized, Denied> {
+        let decided = self.permitted().decided();
         if decision.digest != self.digest {
-            return Err(Denied {
-                reason: Reason::CardVoid,
-                message: "The answer was given to another question.".into(),
-            });
+            let message = "The answer was given to another question.";
+            return Err(Denied { decided, ..Denied::new(Reason::CardVoid, message) });
         }
         match decision.answer {
             Answer::Approve => Ok(self.authorized),
-            Answer::Refuse => Err(Denied {
-                reason: Reason::Person,
-                message: "A person refused this action.".into(),
-            }),
+            Answer::Refuse => {
+                let message = "A person refused this action.";
+                Err(Denied { decided, ..Denied::new(Reason::Person, message) })
+            }
         }
     }
 }

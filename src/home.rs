@@ -151,6 +151,30 @@ impl fmt::Display for ConfigFault {
 }
 
 impl ConfigFault {
+    /// A word for the record.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::HomeOpen(_) => "home_open",
+            Self::Untrusted(_) => "untrusted",
+            Self::Unreadable(_) => "unreadable",
+            Self::NotText => "not_text",
+            Self::Faulty(_) => "faulty",
+        }
+    }
+
+    /// How many faults its text has.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Faulty(faults) => faults.len(),
+            Self::Missing
+            | Self::HomeOpen(_)
+            | Self::Untrusted(_)
+            | Self::Unreadable(_)
+            | Self::NotText => 0,
+        }
+    }
+
     /// The whole fault for the operator: the file first, then each fault with its place and remedy.
     pub fn report(&self, path: &Path) -> String {
         let mut report = format!("keyward: {}: {self}", path.display());
@@ -178,6 +202,8 @@ impl ConfigFault {
 pub struct Config {
     path: Option<PathBuf>,
     stamp: Option<Stamp>,
+    /// The digest of the text that was read last, faulty or not.
+    digest: Option<String>,
     loaded: Result<Arc<Policy>, ConfigFault>,
 }
 
@@ -206,14 +232,27 @@ impl Stamp {
 impl Config {
     /// No home: nothing is allowed, and nothing is followed.
     pub fn none() -> Self {
-        Self { path: None, stamp: None, loaded: Ok(Arc::new(Policy::empty())) }
+        Self { path: None, stamp: None, digest: None, loaded: Ok(Arc::new(Policy::empty())) }
     }
 
     /// Loads the configuration of a home.
     pub fn load(home: &Home) -> Self {
         let path = home.config_path();
-        let (stamp, loaded) = read(&path);
-        Self { path: Some(path), stamp, loaded }
+        let mut config = Self { path: Some(path.clone()), ..Self::none() };
+        config.read(&path);
+        config
+    }
+
+    /// The digest of the text that was read last, faulty or not; `None` where there was none to read.
+    pub fn digest(&self) -> Option<&str> {
+        self.digest.as_deref()
+    }
+
+    fn read(&mut self, path: &Path) {
+        let (stamp, text) = read(path);
+        self.stamp = stamp;
+        self.digest = text.as_deref().ok().map(config::digest);
+        self.loaded = text.and_then(|text| parse(&text));
     }
 
     /// The policy in force now; a file that changed is loaded first.
@@ -221,8 +260,8 @@ impl Config {
     /// # Errors
     /// [`ConfigFault`]: nothing may act.
     pub fn current(&mut self) -> Result<&Arc<Policy>, &ConfigFault> {
-        if let Some(path) = &self.path {
-            if let Some(fault) = judge_home(path) {
+        if let Some(path) = self.path.clone() {
+            if let Some(fault) = judge_home(&path) {
                 if !matches!(self.loaded, Err(ConfigFault::HomeOpen(_))) {
                     log::error!("the home is open to others: nothing acts");
                 }
@@ -230,12 +269,12 @@ impl Config {
                 self.loaded = Err(fault);
                 return self.loaded.as_ref();
             }
-            let now = std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata));
+            let now = std::fs::metadata(&path).ok().map(|metadata| Stamp::of(&metadata));
             let changed = now != self.stamp;
             // What a configuration depends on can be mended without it: a folder, a `ca_file`.
             if changed || self.loaded.is_err() {
                 let was_faulty = self.loaded.is_err();
-                (self.stamp, self.loaded) = read(path);
+                self.read(&path);
                 match &self.loaded {
                     Ok(_) => log::info!("configuration changed: loaded"),
                     Err(_) if was_faulty && !changed => {}
@@ -257,7 +296,7 @@ fn judge_home(config: &Path) -> Option<ConfigFault> {
     (!is_private).then(|| ConfigFault::HomeOpen(home.into()))
 }
 
-fn read(path: &Path) -> (Option<Stamp>, Result<Arc<Policy>, ConfigFault>) {
+fn read(path: &Path) -> (Option<Stamp>, Result<String, ConfigFault>) {
     let opened = trust::open_trusted(path).map_err(|fault| match fault.flaw {
         Flaw::Missing => ConfigFault::Missing,
         Flaw::Refused(number) => ConfigFault::Unreadable(std::io::Error::from_raw_os_error(number)),
@@ -266,7 +305,7 @@ fn read(path: &Path) -> (Option<Stamp>, Result<Arc<Policy>, ConfigFault>) {
     match opened {
         Ok(file) => {
             let stamp = file.metadata().ok().map(|metadata| Stamp::of(&metadata));
-            (stamp, parse(file))
+            (stamp, text_of(file))
         }
         Err(fault) => {
             (std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata)), Err(fault))
@@ -274,7 +313,7 @@ fn read(path: &Path) -> (Option<Stamp>, Result<Arc<Policy>, ConfigFault>) {
     }
 }
 
-fn parse(file: File) -> Result<Arc<Policy>, ConfigFault> {
+fn text_of(file: File) -> Result<String, ConfigFault> {
     let mut bytes = Vec::with_capacity(16 * 1024);
     file.take(limits::CONFIG_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
@@ -282,8 +321,11 @@ fn parse(file: File) -> Result<Arc<Policy>, ConfigFault> {
     if bytes.len() > limits::CONFIG_BYTES {
         return Err(ConfigFault::NotText);
     }
-    let text = String::from_utf8(bytes).map_err(|_| ConfigFault::NotText)?;
-    let policy = config::parse(&text).map_err(ConfigFault::Faulty)?;
+    String::from_utf8(bytes).map_err(|_| ConfigFault::NotText)
+}
+
+fn parse(text: &str) -> Result<Arc<Policy>, ConfigFault> {
+    let policy = config::parse(text).map_err(ConfigFault::Faulty)?;
     let mut faults = authorities::check_all(&policy);
     faults.extend(check_programs(&policy));
     if faults.is_empty() { Ok(Arc::new(policy)) } else { Err(ConfigFault::Faulty(faults)) }

@@ -11,7 +11,7 @@ mod kinds;
 
 pub use act::{Act, Digest};
 pub use entry::Entry;
-pub use kinds::{Counters, Ended, Intent, Process, Refused, SessionStarted};
+pub use kinds::{Configuration, Counters, Ended, Intent, Process, Refused, SessionStarted};
 
 use crate::limits;
 use crate::name::{CallId, SessionId};
@@ -70,12 +70,7 @@ pub enum Event {
         ancestry: Vec<Process>,
     },
     /// A configuration was loaded, or found faulty.
-    ConfigurationLoaded {
-        /// Its digest, in hex.
-        digest: String,
-        /// Whether it is in force.
-        in_force: bool,
-    },
+    ConfigurationLoaded(Configuration),
     /// An entry of the vault, or a key, changed.
     KeyChanged {
         /// Its name.
@@ -122,7 +117,7 @@ impl Event {
             Self::Lost { .. } => "lost",
             Self::ApprovalAsked { .. } => "approval_asked",
             Self::ApprovalDecided { .. } => "approval_decided",
-            Self::ConfigurationLoaded { .. } => "configuration_loaded",
+            Self::ConfigurationLoaded(_) => "configuration_loaded",
             Self::KeyChanged { .. } => "key_changed",
             Self::DebugWindow { .. } => "debug_window",
             Self::Witnessed { .. } => "witnessed",
@@ -178,9 +173,7 @@ impl Event {
                 .text("via", short(via))
                 .text_if("by", by.as_deref().map(short))
                 .raw("ancestry", &processes(ancestry)),
-            Self::ConfigurationLoaded { digest, in_force } => {
-                object.text("digest", short(digest)).boolean("in_force", *in_force)
-            }
+            Self::ConfigurationLoaded(configuration) => configuration.members(object),
             Self::KeyChanged { name, change } => {
                 object.text("name", short(name)).text("change", change)
             }

@@ -79,6 +79,7 @@ mod tests {
             tool: None,
             target: None,
             rule: None,
+            received_ms: None,
             about: None,
             fingerprint: None,
         };

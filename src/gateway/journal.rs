@@ -10,12 +10,15 @@ use sha2::{Digest as _, Sha256};
 
 use super::keeping::Keeping;
 use crate::action::http::HttpAction;
-use crate::audit::event::{Act, Counters, Digest, Ended, Event, Intent, Refused, SessionStarted};
+use crate::audit::event::{
+    Act, Configuration, Counters, Digest, Ended, Event, Intent, Refused, SessionStarted,
+};
 use crate::audit::{Audit, Ticket, Unavailable, ancestry, random};
 use crate::authorize::Permitted;
 use crate::execute::{End, Observation, Seen};
 use crate::name::CallId;
 use crate::policy::Policy;
+use crate::policy::decide::{Decided, DecidedBy};
 use crate::policy::helper::Words;
 use crate::state::{Outcome, Reason, State};
 
@@ -31,7 +34,7 @@ pub struct Journal {
     key: FingerprintKey,
     keeping: Keeping,
     /// The configuration that was noted last.
-    configuration: Option<String>,
+    configuration: Option<Configuration>,
 }
 
 /// Whether the session stands in the record: from its first call or rejection on.
@@ -83,8 +86,12 @@ impl Ledger {
     }
 
     /// Notes a call that was allowed, and came to nothing before there was an intent.
-    pub fn refuse(&self, call: CallId, permitted: &Permitted, end: End) {
-        let intent = intent(call, permitted, 0);
+    pub fn refuse(&self, call: CallId, permitted: &Permitted, received_ms: u64, end: End) {
+        let intent = intent(call, permitted, received_ms);
+        let about = match intent.act {
+            Act::Http { method, url, .. } => Some(format!("{method} {url}")),
+            Act::Command { .. } => None,
+        };
         self.note(&Event::Refused(Refused {
             call: Some(call),
             state: end.state(),
@@ -92,7 +99,8 @@ impl Ledger {
             tool: Some(intent.tool),
             target: intent.target,
             rule: intent.rule,
-            about: None,
+            received_ms: Some(received_ms),
+            about,
             fingerprint: None,
         }));
     }
@@ -152,34 +160,31 @@ impl Journal {
         self.ledger.0.as_ref().is_some_and(Audit::is_revoked)
     }
 
-    /// Notes the configuration that judges, where it is another than before; from now on the record is
-    /// kept as it says.
-    pub fn configuration(&mut self, policy: &Policy) {
+    /// From now on the record is kept as this configuration says.
+    pub fn keep_as(&mut self, policy: &Policy) {
         self.keeping.follow(policy);
-        let digest = policy.digest();
-        if matches!(self.begun, Begun::NotYet) || self.configuration.as_deref() == Some(digest) {
+    }
+
+    /// Notes the configuration that judges, or is too faulty to, where it is another than before.
+    pub fn configuration(&mut self, found: Configuration) {
+        if matches!(self.begun, Begun::NotYet) || self.configuration.as_ref() == Some(&found) {
             return;
         }
-        self.configuration = Some(digest.into());
-        self.ledger.note(&Event::ConfigurationLoaded { digest: digest.into(), in_force: true });
+        self.ledger.note(&Event::ConfigurationLoaded(found.clone()));
+        self.configuration = Some(found);
     }
 
     /// Notes a call that came to nothing.
-    pub fn refuse(
-        &self,
-        call: CallId,
-        tool: &str,
-        about: Option<&str>,
-        state: State,
-        reason: Option<Reason>,
-    ) {
+    pub fn refuse(&self, came: &Came<'_>, state: State, reason: Option<Reason>) {
+        let Came { call, tool, about, received_ms, decided } = *came;
         self.ledger.note(&Event::Refused(Refused {
             call: Some(call),
             state,
             reason,
             tool: Some(tool.into()),
-            target: None,
-            rule: None,
+            target: decided.map(|decided| decided.target.clone()),
+            rule: decided.and_then(|decided| rule(decided.by)),
+            received_ms: Some(received_ms),
             about: about.map(String::from),
             fingerprint: None,
         }));
@@ -194,6 +199,7 @@ impl Journal {
             tool: None,
             target: None,
             rule: None,
+            received_ms: None,
             about: Some(about.into()),
             fingerprint: fingerprint.map(|Fingerprint(bytes)| hex(bytes)),
         }));
@@ -205,6 +211,21 @@ impl Journal {
             self.ledger.note(&Event::SessionEnded(counters));
         }
     }
+}
+
+/// A call as it came, and where it was refused.
+#[derive(Clone, Copy, Debug)]
+pub struct Came<'a> {
+    /// Its name.
+    pub call: CallId,
+    /// The tool.
+    pub tool: &'a str,
+    /// What it asks for, in short.
+    pub about: Option<&'a str>,
+    /// When it came, in milliseconds since 1970.
+    pub received_ms: u64,
+    /// The target and the rule that refused it, where it came so far.
+    pub decided: Option<&'a Decided>,
 }
 
 /// Who the client says it is.
@@ -245,6 +266,15 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A rule in the record's words.
+fn rule(by: DecidedBy) -> Option<String> {
+    match by {
+        DecidedBy::Rule(place) => Some(format!("rules[{place}]")),
+        DecidedBy::NoRule => Some("none".into()),
+        DecidedBy::Target => None,
+    }
+}
+
 fn intent(call: CallId, permitted: &Permitted, received_ms: u64) -> Intent {
     let authorized_ms = now_ms();
     match permitted {
@@ -254,7 +284,7 @@ fn intent(call: CallId, permitted: &Permitted, received_ms: u64) -> Intent {
                 call,
                 tool: "http_request".into(),
                 target: Some(target.name().clone()),
-                rule: Some(format!("rules[{}]", grant.rule())),
+                rule: rule(DecidedBy::Rule(grant.rule())),
                 credentials: target.credential.iter().map(|entry| entry.name.clone()).collect(),
                 approval: None,
                 received_ms,

@@ -172,7 +172,7 @@ fn finish(hands: &Hands, task: Task) -> Done {
     let call = job.call;
     let seen = match refuse_by_rate(hands, calls_per_minute) {
         Some(refused) => {
-            hands.ledger.refuse(call, job.action.permitted(), refused.end);
+            hands.ledger.refuse(call, job.action.permitted(), received_ms, refused.end);
             refused
         }
         None => recorded(hands, job, &cut, received_ms),

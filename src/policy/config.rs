@@ -192,7 +192,8 @@ fn only(what: &str, remedy: &str) -> Vec<Fault> {
     faults.into_vec()
 }
 
-fn digest(text: &str) -> String {
+/// SHA-256 of a configuration's text, in hex.
+pub(crate) fn digest(text: &str) -> String {
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

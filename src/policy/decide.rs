@@ -7,6 +7,7 @@ use super::rule::{Asked, Decision, Fit, strictest};
 use super::{Policy, headers};
 use crate::action::http::HttpAction;
 use crate::action::quote::Quote;
+use crate::name::Name;
 use crate::state::{Reason, State};
 
 /// What the rules say. It grants nothing: only `authorize` makes a permission of it.
@@ -30,6 +31,26 @@ pub enum Judgement<T> {
     Deny(Denied),
 }
 
+/// Where a decision was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Decided {
+    /// The target that the action lies below.
+    pub target: Name,
+    /// What of it decided.
+    pub by: DecidedBy,
+}
+
+/// What of a target decided.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DecidedBy {
+    /// The rule at this place.
+    Rule(usize),
+    /// No rule matched.
+    NoRule,
+    /// What no rule can permit; none was asked.
+    Target,
+}
+
 /// A refusal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Denied {
@@ -37,9 +58,21 @@ pub struct Denied {
     pub reason: Reason,
     /// One sentence for the agent; nothing of the policy's text.
     pub message: String,
+    /// Where it was decided; for the record, never for the agent. `None` where no target was found.
+    pub decided: Option<Decided>,
 }
 
 impl Denied {
+    /// A refusal that no target decided.
+    pub fn new(reason: Reason, message: &str) -> Self {
+        Self { reason, message: message.into(), decided: None }
+    }
+
+    /// The same, decided at this target.
+    fn at(self, target: &HttpTarget, by: DecidedBy) -> Self {
+        Self { decided: Some(Decided { target: target.name.clone(), by }), ..self }
+    }
+
     /// The state of a call that is refused like this: arguments that do not fit were never judged.
     pub fn state(&self) -> State {
         if self.reason == Reason::Arguments { State::Rejected } else { State::Denied }
@@ -80,13 +113,13 @@ pub(crate) enum End<'p> {
 pub(crate) fn weigh<'p, 'a>(policy: &'p Policy, action: &'a HttpAction) -> Weighed<'p, 'a> {
     let Some((target, path)) = target_of(policy, action) else {
         let message = "The URL lies below no target that is configured.";
-        let end = End::Deny(denied(Reason::NoTarget, message), None);
+        let end = End::Deny(Denied::new(Reason::NoTarget, message), None);
         return Weighed { at: None, end };
     };
     let asked = Asked::of(action, path);
     let fits: Vec<Fit> = target.rules.iter().map(|rule| rule.fit(&asked)).collect();
     let end = match beyond_rules(target, action, &asked, &fits) {
-        Some(denied) => End::Deny(denied, None),
+        Some(denied) => End::Deny(denied.at(target, DecidedBy::Target), None),
         None => by_rules(target, &fits),
     };
     Weighed { at: Some(AtTarget { target, asked, fits }), end }
@@ -116,35 +149,32 @@ fn beyond_rules(
     let own = target.credential.as_ref().and_then(Credential::parameter);
     if own.is_some_and(|parameter| asked.query().may_name(parameter)) {
         let message = "The query names the parameter that carries the target's credential.";
-        return Some(denied(Reason::AmbiguousUrl, message));
+        return Some(Denied::new(Reason::AmbiguousUrl, message));
     }
     let unwanted = action.headers.iter().find(|header| !headers::may_send(target, &header.name));
     if let Some(header) = unwanted {
         let message = format!("The header {} may not be sent to this target.", Quote(&header.name));
-        return Some(Denied { reason: Reason::Header, message });
+        return Some(Denied::new(Reason::Header, &message));
     }
     fits.iter().find_map(|fit| match fit {
         Fit::Repeated(name) => {
             let message = format!("The query names {} twice.", Quote(name));
-            Some(Denied { reason: Reason::AmbiguousUrl, message })
+            Some(Denied::new(Reason::AmbiguousUrl, &message))
         }
         Fit::Whole | Fit::Partly | Fit::Misses(_) => None,
     })
 }
 
 fn by_rules<'p>(target: &'p Arc<HttpTarget>, fits: &[Fit]) -> End<'p> {
+    let denied = |message, by| Denied::new(Reason::Policy, message).at(target, by);
     match strictest(&target.rules, fits) {
-        None => End::Deny(denied(Reason::Policy, "No rule allows this request."), None),
+        None => End::Deny(denied("No rule allows this request.", DecidedBy::NoRule), None),
         Some((rule, Decision::Allow)) => End::Allow(target, rule),
         Some((rule, Decision::Ask)) => End::Ask(target, rule),
         Some((rule, Decision::Deny)) => {
-            End::Deny(denied(Reason::Policy, "A rule denies this request."), Some(rule))
+            End::Deny(denied("A rule denies this request.", DecidedBy::Rule(rule)), Some(rule))
         }
     }
-}
-
-fn denied(reason: Reason, message: &str) -> Denied {
-    Denied { reason, message: message.into() }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const ONLY_RULE: usize = 0;
 /// # Errors
 /// [`Denied`]: the entry is gone, or says no.
 pub fn entry<'p>(policy: &'p Policy, action: &HelperAction) -> Result<&'p Arc<Helper>, Denied> {
-    let denied = |reason, message: &str| Err(Denied { reason, message: message.into() });
+    let denied = |reason, message: &str| Err(Denied::new(reason, message));
     match policy.helper(&action.tool) {
         None => denied(Reason::NoTarget, "The operator no longer offers this tool."),
         Some(helper) if helper.decision() == Decision::Deny => {
@@ -37,7 +37,7 @@ pub(crate) fn decide(policy: &Policy, action: &HelperAction) -> Judgement<(Arc<H
         Ok(words) => words,
         Err(refused) => {
             let crate::action::Refused { reason, message } = refused;
-            return Judgement::Deny(Denied { reason, message });
+            return Judgement::Deny(Denied::new(reason, &message));
         }
     };
     let decision = helper.decision();
@@ -46,8 +46,7 @@ pub(crate) fn decide(policy: &Policy, action: &HelperAction) -> Judgement<(Arc<H
         Decision::Allow => Judgement::Allow { target, rule: ONLY_RULE },
         Decision::Ask => Judgement::Ask { target, rule: ONLY_RULE },
         Decision::Deny => {
-            let message = "The operator denies this tool.".into();
-            Judgement::Deny(Denied { reason: Reason::Policy, message })
+            Judgement::Deny(Denied::new(Reason::Policy, "The operator denies this tool."))
         }
     }
 }

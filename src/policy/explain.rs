@@ -68,7 +68,7 @@ pub fn explain(policy: &Policy, action: &HttpAction) -> Explanation {
     let rules = weighed.at.as_ref().map_or(&[][..], |at| &at.target.rules);
     let width = decided_by.and_then(|rule| rules.get(rule)).map(Width::of);
     let (reason, message) = match denied {
-        Some(Denied { reason, message }) => (Some(reason.as_str()), Some(message)),
+        Some(Denied { reason, message, decided: _ }) => (Some(reason.as_str()), Some(message)),
         None => (None, None),
     };
     Explanation {

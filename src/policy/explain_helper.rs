@@ -65,7 +65,7 @@ pub fn explain(policy: &Policy, action: &HelperAction) -> HelperExplanation {
     let entry = policy.helper(&action.tool);
     let words = entry.map(|helper| helper.outline(action));
     let refused = match (decide_helper::entry(policy, action), &words) {
-        (Err(Denied { reason, message }), _) => Some((reason, message)),
+        (Err(Denied { reason, message, decided: _ }), _) => Some((reason, message)),
         (Ok(_), Some(Err(refused))) => Some((refused.reason, refused.message.clone())),
         (Ok(_), Some(Ok(_)) | None) => None,
     };

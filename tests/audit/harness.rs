@@ -215,6 +215,7 @@ pub(crate) fn refused() -> Event {
         tool: Some("http_request".into()),
         target: Name::parse("github"),
         rule: None,
+        received_ms: None,
         about: Some("DELETE https://api.github.com/repos/acme/site".into()),
         fingerprint: None,
     })

@@ -50,6 +50,17 @@ pub struct Counters {
     pub actions: u64,
 }
 
+/// A configuration, as it was found when a call was to be judged by it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Configuration {
+    /// The digest of its text, in hex, where there is one to read.
+    pub digest: Option<String>,
+    /// Why it is not in force, in a word, where it is not: then nothing acts.
+    pub fault: Option<&'static str>,
+    /// How many faults its text has.
+    pub faulty: u64,
+}
+
 /// An action is about to begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Intent {
@@ -133,8 +144,10 @@ pub struct Refused {
     pub tool: Option<String>,
     /// The target.
     pub target: Option<Name>,
-    /// The rule that decided.
+    /// The rule that decided, by its place; `none` where no rule matched.
     pub rule: Option<String>,
+    /// When the call came, in milliseconds since 1970.
+    pub received_ms: Option<u64>,
     /// What was asked for, in short; never a frame's bytes.
     pub about: Option<String>,
     /// The fingerprint of a frame.
@@ -152,6 +165,17 @@ impl SessionStarted {
             .raw("ancestry", &processes(ancestry))
             .text("fingerprint_key", short(fingerprint_key))
             .boolean("dry_run", *dry_run)
+    }
+}
+
+impl Configuration {
+    pub(super) fn members(&self, object: Object) -> Object {
+        let Self { digest, fault, faulty } = self;
+        let object = object
+            .text_if("digest", digest.as_deref().map(short))
+            .boolean("in_force", fault.is_none())
+            .text_if("fault", *fault);
+        number_if(object, ("faulty", (*faulty > 0).then_some(*faulty)))
     }
 }
 
@@ -230,14 +254,16 @@ fn of_child(object: Object, diagnostics: &Diagnostics) -> Object {
 
 impl Refused {
     pub(super) fn members(&self, object: Object) -> Object {
-        let Self { call, state, reason, tool, target, rule, about, fingerprint } = self;
-        object
+        let Self { call, state, reason, tool, target, rule, received_ms, about, fingerprint } =
+            self;
+        let object = object
             .text_if("call", call.map(|call| call.to_string()).as_deref())
             .text("state", state.as_str())
             .text_if("reason", reason.map(Reason::as_str))
             .text_if("tool", tool.as_deref().map(short))
             .text_if("target", target.as_ref().map(Name::as_str))
-            .text_if("rule", rule.as_deref().map(short))
+            .text_if("rule", rule.as_deref().map(short));
+        number_if(object, ("received", *received_ms))
             .text_if("about", about.as_deref().map(short))
             .text_if("fingerprint", fingerprint.as_deref().map(short))
     }

@@ -85,6 +85,7 @@ fn what_is_too_long_is_no_event() {
         tool: Some(long.clone()),
         target: None,
         rule: None,
+        received_ms: None,
         about: Some(long),
         fingerprint: None,
     });

@@ -6,12 +6,13 @@ use std::time::Instant;
 use super::Dispatch;
 use super::resolve::Waiting;
 use crate::action::{Action, Refused};
+use crate::audit::event::Configuration;
 use crate::authorize::{Authorized, Verdict, judge};
 use crate::clock::Deadline;
 use crate::execute::cut::Cut;
 use crate::execute::{Bounds, Job};
 use crate::gateway::inflight::{Progress, Running};
-use crate::gateway::journal;
+use crate::gateway::journal::{self, Came};
 use crate::gateway::resolve::Resolved;
 use crate::gateway::show::{self, Room};
 use crate::gateway::tools;
@@ -23,7 +24,7 @@ use crate::mcp::catalog::Arguments;
 use crate::mcp::revision::Revision;
 use crate::name::CallId;
 use crate::policy::Policy;
-use crate::policy::decide::Denied;
+use crate::policy::decide::{Decided, Denied};
 use crate::state::{Reason, State};
 use crate::wire::rpc::Id;
 
@@ -41,6 +42,14 @@ pub(super) struct Asking {
     pub(super) tool: String,
     /// What it asks for, in short, for the record.
     pub(super) about: Option<String>,
+}
+
+impl Asking {
+    /// The call as the record tells of it where it is refused.
+    fn came<'a>(&'a self, decided: Option<&'a Decided>) -> Came<'a> {
+        let Self { call, tool, about, received_ms, .. } = self;
+        Came { call: *call, tool, about: about.as_deref(), received_ms: *received_ms, decided }
+    }
 }
 
 impl Dispatch {
@@ -75,7 +84,8 @@ impl Dispatch {
         let arguments = match tool.input.check(arguments) {
             Ok(arguments) => arguments,
             Err(faults) => {
-                self.journal.refuse(call, &name, None, State::Rejected, Some(Reason::Arguments));
+                let reason = Some(Reason::Arguments);
+                self.journal.refuse(&asking.came(None), State::Rejected, reason);
                 let result = show::wrong_arguments(call, &faults);
                 return Some(self.conclude(&asking, State::Rejected, &result));
             }
@@ -83,7 +93,7 @@ impl Dispatch {
         if name == tools::RESULT_READ {
             let (result, state) = self.read_kept(&asking, &arguments);
             if state == State::Rejected {
-                self.journal.refuse(call, &name, None, state, Some(Reason::UnknownCall));
+                self.journal.refuse(&asking.came(None), state, Some(Reason::UnknownCall));
             }
             return Some(self.conclude(&asking, state, &result));
         }
@@ -96,9 +106,8 @@ impl Dispatch {
 
     /// The answer to a call that ends without a worker.
     pub(super) fn refuse(&mut self, asking: &Asking, refusal: Refusal) -> Line {
-        let Refusal { state, reason, message } = refusal;
-        let about = asking.about.as_deref();
-        self.journal.refuse(asking.call, &asking.tool, about, state, reason);
+        let Refusal { state, reason, message, decided } = refusal;
+        self.journal.refuse(&asking.came(decided.as_ref()), state, reason);
         let result = show::refusal(asking.call, state, reason, message.as_deref());
         self.conclude(asking, state, &result)
     }
@@ -120,17 +129,17 @@ impl Dispatch {
         action: Action,
         resolved: Vec<Resolved>,
     ) -> Result<(), Refusal> {
-        let policy = match self.config.current() {
-            Ok(policy) => {
-                self.journal.configuration(policy);
-                Arc::clone(policy)
-            }
-            Err(_) => {
-                let message =
-                    "The operator's configuration is faulty; nothing acts until it is mended.";
-                return Err(Refusal::failed(Reason::ConfigFaulty, message));
-            }
+        let current = self.config.current().map(Arc::clone);
+        let current = current.map_err(|fault| (fault.word(), fault.count() as u64));
+        let (fault, faulty) = current.as_ref().err().map_or((None, 0), |it| (Some(it.0), it.1));
+        let digest = self.config.digest().map(String::from);
+        self.journal.configuration(Configuration { digest, fault, faulty });
+        let Ok(policy) = current else {
+            let message =
+                "The operator's configuration is faulty; nothing acts until it is mended.";
+            return Err(Refusal::failed(Reason::ConfigFaulty, message));
         };
+        self.journal.keep_as(&policy);
         match action {
             Action::Http(_) => self.judge(asking, action, resolved, &policy),
             Action::Helper(action) => self.act_helper(asking, action, resolved, &policy),
@@ -147,7 +156,9 @@ impl Dispatch {
     ) -> Result<(), Refusal> {
         match judge(policy, action) {
             Verdict::Denied(denied) => Err(denied.into()),
-            Verdict::Ask(_) => Err(Refusal::no_approver()),
+            Verdict::Ask(pending) => {
+                Err(Refusal::no_approver().decided(pending.permitted().decided()))
+            }
             Verdict::Allowed(authorized) => {
                 self.dispatch(asking, asking.call, authorized, For::Answer(resolved), policy)
             }
@@ -163,10 +174,14 @@ impl Dispatch {
         wanted_for: For,
         policy: &Policy,
     ) -> Result<(), Refusal> {
-        let busy = || Refusal::failed(Reason::Busy, "Too many calls run already; try again later.");
+        let decided = authorized.permitted().decided();
+        let busy = || {
+            let message = "Too many calls run already; try again later.";
+            Refusal::failed(Reason::Busy, message).decided(decided.clone())
+        };
         let limits: &Limits = policy.limits();
         if self.look_whether_revoked() {
-            return Err(Refusal::revoked());
+            return Err(Refusal::revoked().decided(decided));
         }
         if self.calls.len() >= limits.calls_in_flight() {
             return Err(busy());
@@ -240,17 +255,25 @@ pub(super) struct Refusal {
     pub(super) state: State,
     pub(super) reason: Option<Reason>,
     pub(super) message: Option<String>,
+    /// The target and the rule that decided, for the record.
+    pub(super) decided: Option<Decided>,
 }
 
 impl Refusal {
+    /// Says where it was decided.
+    fn decided(self, decided: Option<Decided>) -> Self {
+        Self { decided, ..self }
+    }
+
     /// Withdrawn, or come too late, before anything began.
     pub(super) fn cancelled() -> Self {
-        Self { state: State::CancelledBeforeDispatch, reason: None, message: None }
+        let state = State::CancelledBeforeDispatch;
+        Self { state, reason: None, message: None, decided: None }
     }
 
     pub(super) fn failed(reason: Reason, message: &str) -> Self {
         let state = State::FailedBeforeDispatch;
-        Self { state, reason: Some(reason), message: Some(message.into()) }
+        Self { state, reason: Some(reason), message: Some(message.into()), decided: None }
     }
 
     /// Says first what had gone well.
@@ -263,26 +286,27 @@ impl Refusal {
     fn revoked() -> Self {
         let message = "The operator revoked this session: nothing is done in it any more.";
         let reason = Some(Reason::Revoked);
-        Self { state: State::Denied, reason, message: Some(message.into()) }
+        Self { state: State::Denied, reason, message: Some(message.into()), decided: None }
     }
 
     pub(super) fn no_approver() -> Self {
         let message = "A rule asks for a person's approval, and nobody can be asked here.";
         let reason = Some(Reason::NoApprover);
-        Self { state: State::Denied, reason, message: Some(message.into()) }
+        Self { state: State::Denied, reason, message: Some(message.into()), decided: None }
     }
 }
 
 impl From<Denied> for Refusal {
     fn from(denied: Denied) -> Self {
         let state = denied.state();
-        let Denied { reason, message } = denied;
-        Self { state, reason: Some(reason), message: Some(message) }
+        let Denied { reason, message, decided } = denied;
+        Self { state, reason: Some(reason), message: Some(message), decided }
     }
 }
 
 impl From<Refused> for Refusal {
     fn from(Refused { reason, message }: Refused) -> Self {
-        Self { state: State::Rejected, reason: Some(reason), message: Some(message) }
+        let state = State::Rejected;
+        Self { state, reason: Some(reason), message: Some(message), decided: None }
     }
 }

@@ -125,6 +125,8 @@ fn a_session_is_told_whole() {
     assert!(times.is_sorted(), "{times:?}");
     assert_eq!((&all[4]["state"], &all[4]["reason"]), (&json!("denied"), &json!("policy")));
     assert_eq!(all[4]["about"], format!("GET {}", service.url("/other")));
+    assert_eq!((&all[4]["target"], &all[4]["rule"]), (&json!("api"), &json!("none")));
+    assert!(all[4]["received"].as_u64().unwrap() <= all[4]["at"].as_u64().unwrap(), "{}", all[4]);
     assert_eq!((&all[5]["state"], &all[5]["about"]), (&json!("rejected"), &json!("request")));
     let counters = ["frames", "rejected", "denied", "actions"].map(|name| all[6][name].as_u64());
     assert_eq!(counters, [Some(5), Some(1), Some(1), Some(1)], "{}", all[6]);

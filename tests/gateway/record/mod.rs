@@ -1,6 +1,7 @@
 //! The record, as the gateway writes it.
 //!
 //! - here: making one, reading it, and comparing it with what was answered.
+//! - `judged`: what is put on record of what judged, rules and configurations.
 //! - `kept`: how it is kept, as the configuration says.
 //! - `life`: what is put on record of sessions and calls, and when.
 //! - `closed`: what happens where it cannot be written.
@@ -10,6 +11,7 @@
 //! - `witness`: who is given its head, and stalls, fails or floods.
 
 mod closed;
+mod judged;
 mod kept;
 mod life;
 mod open;
