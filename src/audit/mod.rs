@@ -15,6 +15,7 @@ pub mod event;
 pub mod folder;
 mod head;
 mod lock;
+pub mod look;
 mod open_calls;
 mod prune;
 pub mod read;

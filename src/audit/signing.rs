@@ -130,6 +130,21 @@ pub(super) fn load(folder: &Path, in_force: &PublicKey) -> io::Result<SigningKey
     Ok(next)
 }
 
+/// Whether the key that is in force is there, without ending a handover that was broken off.
+pub(super) fn is_there(folder: &Path, in_force: &PublicKey) -> io::Result<bool> {
+    for name in [KEY, NEXT] {
+        match SigningKey::load(&folder.join(name)) {
+            Ok(key) if key.public == *in_force => return Ok(true),
+            Ok(_) => {}
+            Err(fault)
+                if matches!(fault.kind(), io::ErrorKind::InvalidData | io::ErrorKind::NotFound) => {
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(false)
+}
+
 /// Erases the key that was in force, and puts the one to come in its place.
 pub(super) fn promote(folder: &Path) -> io::Result<()> {
     let path = folder.join(KEY);

@@ -84,6 +84,28 @@ impl Tail {
         Ok(tail)
     }
 
+    /// Finds the end of the record and changes nothing; also how much stands behind it, which [`Tail::find`]
+    /// would set aside.
+    pub(super) fn look(audit: &Path, head: &Head) -> Result<(Self, u64), Unavailable> {
+        let mut tail = Self::at_head(audit, head)?;
+        tail.read_on(head.chain)?;
+        let mut torn = tail.file.metadata()?.len() - tail.bytes;
+        while torn == 0 && folder::segment(audit, tail.start.segment + 1).exists() {
+            match tail.follow(audit, head.chain)? {
+                Look::Begun(mut next) => {
+                    next.read_on(head.chain)?;
+                    tail = *next;
+                    torn = tail.file.metadata()?.len() - tail.bytes;
+                }
+                Look::Unbegun => {
+                    let next = folder::segment(audit, tail.start.segment + 1);
+                    return Ok((tail, std::fs::metadata(next)?.len()));
+                }
+            }
+        }
+        Ok((tail, torn))
+    }
+
     /// Whether nothing was written since by anybody.
     pub(super) fn is_current(&self, audit: &Path, head: &Head) -> io::Result<bool> {
         let number = self.start.segment;

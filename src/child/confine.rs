@@ -29,7 +29,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 /// The newest rights that are known, of which the kernel's are used.
 const NEWEST: ABI = ABI::V9;
 /// The first with file rights up to truncation and device commands, and with both scopes. No older one will do.
-const NEEDED: ABI = ABI::V6;
+pub(super) const NEEDED: ABI = ABI::V6;
 
 /// Why a thread is not confined.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ mod fence;
 mod flow;
 pub mod guard;
 mod order;
+pub mod probe;
 mod process;
 mod reap;
 mod ring;

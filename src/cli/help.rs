@@ -29,6 +29,8 @@ usage: keyward COMMAND [--home DIR]
                               deciding rule is; acts on nothing (--json for programs)
   debug [--for TIME]          retain more of what helpers print, for 90s, 15m or 2h, in all gateways
                               of the home; 0s ends it; without --for: say whether it is open
+  doctor                      look at home, configuration, record, kernel and binary; say what is not as
+                              it should be, and whether Keyward is isolated from the agent's user
   schema                      print the JSON Schema of config.json
   help, --help                print this
   --version                   print the version

@@ -4,6 +4,7 @@ mod activity;
 mod audit;
 mod cells;
 mod debug;
+mod doctor;
 mod explain;
 mod help;
 mod init;
@@ -63,6 +64,7 @@ pub fn run() -> ExitCode {
             }
             Command::Sessions { identity } => sessions::run(home, identity, json),
             Command::Revoke { session } => sessions::revoke(home, &session),
+            Command::Doctor => doctor::run(home, json),
             Command::Schema => schema::run(),
             Command::Explain { tool, arguments } => explain::run(home, &tool, &arguments, json),
             Command::Help => help::run(),

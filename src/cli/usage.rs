@@ -26,6 +26,7 @@ pub(super) enum Command {
     Activity { call: Option<String>, identity: Option<PathBuf>, filter: Filter },
     Sessions { identity: Option<PathBuf> },
     Revoke { session: String },
+    Doctor,
     Schema,
     Explain { tool: String, arguments: String },
     Help,
@@ -128,6 +129,7 @@ fn command(words: &[&str], flags: &mut Flags) -> Result<Command, UsageFault> {
             new_chain: flags.new_chain,
         },
         ["schema"] => Command::Schema,
+        ["doctor"] => Command::Doctor,
         ["debug"] => Command::Debug { time: flags.time.take() },
         ["policy", rest @ ..] => policy(rest)?,
         ["audit", rest @ ..] => audit(rest, flags)?,
@@ -138,7 +140,7 @@ fn command(words: &[&str], flags: &mut Flags) -> Result<Command, UsageFault> {
         ["sessions", "revoke"] => return Err(UsageFault::Missing("the session's name")),
         ["sessions", "revoke", _, extra, ..]
         | ["activity", _, extra, ..]
-        | ["mcp" | "init" | "schema" | "sessions" | "debug", extra, ..] => {
+        | ["mcp" | "init" | "schema" | "sessions" | "debug" | "doctor", extra, ..] => {
             return Err(UsageFault::Extra((*extra).into()));
         }
         [word, ..] => return Err(UsageFault::UnknownCommand((*word).into())),
@@ -192,9 +194,11 @@ fn flags_of(command: &Command) -> &'static [&'static str] {
             &["--session", "--state", "--target", "--since", "--follow", "--identity"]
         }
         Command::Sessions { .. } => &["--identity"],
-        Command::AuditHead | Command::Revoke { .. } | Command::Schema | Command::Explain { .. } => {
-            &[]
-        }
+        Command::AuditHead
+        | Command::Revoke { .. }
+        | Command::Doctor
+        | Command::Schema
+        | Command::Explain { .. } => &[],
         Command::Help | Command::Version => EVERY_FLAG,
     }
 }
@@ -219,6 +223,7 @@ fn lists(command: &Command) -> bool {
     matches!(
         command,
         Command::Explain { .. }
+            | Command::Doctor
             | Command::AuditVerify { .. }
             | Command::Activity { .. }
             | Command::Sessions { .. }
@@ -289,6 +294,7 @@ mod tests {
                 (|command| matches!(command, Command::Init { .. })) as fn(Command) -> bool,
             ),
             ("schema", |command| matches!(command, Command::Schema)),
+            ("doctor --json", |command| matches!(command, Command::Doctor)),
             ("policy explain http_request {} --json", |command| {
                 matches!(command, Command::Explain { .. })
             }),
@@ -320,6 +326,8 @@ mod tests {
             "",
             "mpc",
             "mcp x",
+            "doctor x",
+            "doctor --head h",
             "mcp --bogus",
             "mcp --home",
             "init --record /r",

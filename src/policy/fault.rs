@@ -62,6 +62,12 @@ impl Faults {
 #[derive(Clone, Debug)]
 pub(crate) struct Place(String);
 
+impl fmt::Display for Place {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
 impl Place {
     /// The whole.
     pub(crate) fn root() -> Self {

@@ -112,7 +112,7 @@ fn help_and_version_work_without_a_home_and_mistakes_are_status_2() {
 }
 
 /// Every file below a folder, with its bytes, its mode and the time of its last change.
-fn everything(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>, u32, i64, i64)> {
+pub fn everything(folder: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>, u32, i64, i64)> {
     use std::os::unix::fs::MetadataExt as _;
     let mut all = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -148,6 +148,7 @@ fn a_home_of_another_version_is_refused_and_left_alone() {
         &["sessions"],
         &["sessions", "revoke", &session],
         &["debug", "--for", "1m"],
+        &["doctor"],
         &["policy", "explain", "http_request", &call],
     ];
     for (version, said) in [

@@ -11,6 +11,7 @@
 //! - `helpers`: local programs as tools: arguments, ends, floods, confinement, the debug window.
 //! - `http`: the cases of HTTP, H1 to H31, through the whole gateway.
 //! - `commands`: init, schema, policy explain, help.
+//! - `doctor`: each thing that can be wrong is found, and nothing is changed.
 #![allow(
     missing_docs,
     unreachable_pub,
@@ -23,6 +24,7 @@
 mod calls;
 mod commands;
 mod corpus;
+mod doctor;
 mod ends;
 mod eras;
 mod frames;

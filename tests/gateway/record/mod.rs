@@ -14,7 +14,7 @@ mod closed;
 mod judged;
 mod kept;
 mod life;
-mod open;
+pub mod open;
 mod revoke;
 mod storm;
 mod witness;

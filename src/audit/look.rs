@@ -1,0 +1,54 @@
+//! A look at the end of a record, as the next row would find it.
+//!
+//! Invariant: it changes nothing; the lock is held while it looks, as while a row is appended.
+
+use std::io;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use super::head::Head;
+use super::lock::Lock;
+use super::recipient::Recipient;
+use super::tail::Tail;
+use super::{Unavailable, folder, signing};
+use crate::clock::Deadline;
+use crate::limits;
+
+/// What was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Looked {
+    /// The last good row.
+    pub row: u64,
+    /// Its segment.
+    pub segment: u64,
+    /// To whom rows to come are sealed.
+    pub recipients: Vec<Recipient>,
+    /// Bytes behind the last good row: what a power loss cut short. The next row sets them aside.
+    pub torn_bytes: u64,
+}
+
+/// Looks at a record's folder, keys, head and last rows.
+///
+/// # Errors
+/// [`Unavailable`], as whoever would append a row finds it.
+pub fn look(audit: &Path) -> Result<Looked, Unavailable> {
+    folder::check(audit)?;
+    let open = |name: &str| {
+        folder::open_own(&audit.join(name), OFlags::RDWR).map_err(|fault| match fault.kind() {
+            io::ErrorKind::NotFound => Unavailable::Missing,
+            _ => fault.into(),
+        })
+    };
+    let lock = Lock::new(open("lock")?, audit)?;
+    let head = open("head")?;
+    let recipients = folder::recipients(audit)?;
+    let _held = lock.acquire(Deadline::after(limits::AUDIT_LOCK_FOR))?;
+    let unreadable = || Unavailable::Damaged("audit/head is gone or unreadable".into());
+    let head = Head::read(&head)?.ok_or_else(unreadable)?;
+    let (tail, torn_bytes) = Tail::look(audit, &head)?;
+    if !signing::is_there(audit, &tail.start.key)? {
+        return Err(Unavailable::KeyLost);
+    }
+    Ok(Looked { row: tail.seq, segment: tail.start.segment, recipients, torn_bytes })
+}

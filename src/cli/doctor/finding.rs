@@ -1,0 +1,190 @@
+//! What a check finds, and how it is told.
+
+use crate::cli::Exit;
+use crate::wire::write::Object;
+
+/// How bad something is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Level {
+    /// As it should be.
+    Fine,
+    /// It works, and costs something.
+    Note,
+    /// It does not work, or is not safe.
+    Broken,
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Area {
+    Home,
+    Configuration,
+    Credentials,
+    Programs,
+    Record,
+    Calls,
+    Kernel,
+    Binary,
+    Isolation,
+}
+
+/// One thing that was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Finding {
+    pub(super) area: Area,
+    pub(super) level: Level,
+    pub(super) what: String,
+    /// What to do about it.
+    pub(super) remedy: Option<String>,
+}
+
+/// Everything that was found, in the order of the checks.
+#[derive(Default, Debug)]
+pub(super) struct Findings(Vec<Finding>);
+
+impl Level {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Fine => "ok",
+            Self::Note => "note",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+impl Area {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Home => "home",
+            Self::Configuration => "configuration",
+            Self::Credentials => "credentials",
+            Self::Programs => "programs",
+            Self::Record => "record",
+            Self::Calls => "calls",
+            Self::Kernel => "kernel",
+            Self::Binary => "binary",
+            Self::Isolation => "isolation",
+        }
+    }
+}
+
+impl Findings {
+    pub(super) fn fine(&mut self, area: Area, what: impl Into<String>) {
+        self.0.push(Finding { area, level: Level::Fine, what: what.into(), remedy: None });
+    }
+
+    pub(super) fn note(&mut self, area: Area, what: impl Into<String>, remedy: impl Into<String>) {
+        self.add(area, Level::Note, what.into(), remedy.into());
+    }
+
+    pub(super) fn broken(
+        &mut self,
+        area: Area,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.add(area, Level::Broken, what.into(), remedy.into());
+    }
+
+    pub(super) fn add(&mut self, area: Area, level: Level, what: String, remedy: String) {
+        self.0.push(Finding { area, level, what, remedy: Some(remedy) });
+    }
+
+    /// Whether something of this area is broken.
+    pub(super) fn has_broken(&self, area: Area) -> bool {
+        self.0.iter().any(|it| it.area == area && it.level == Level::Broken)
+    }
+
+    fn count(&self, level: Level) -> u64 {
+        self.0.iter().filter(|finding| finding.level == level).count() as u64
+    }
+
+    /// A home or configuration that cannot be used outranks what else is broken.
+    pub(super) fn exit(&self) -> Exit {
+        if self.has_broken(Area::Home) || self.has_broken(Area::Configuration) {
+            Exit::Usage
+        } else if self.count(Level::Broken) > 0 {
+            Exit::Failed
+        } else {
+            Exit::Done
+        }
+    }
+
+    /// A line for each, in columns, and one that sums up.
+    pub(super) fn words(&self, is_isolated: bool) -> String {
+        let mut text = String::new();
+        for Finding { area, level, what, remedy } in &self.0 {
+            let (level, area) = (level.as_str(), area.as_str());
+            let remedy = remedy.as_ref().map(|it| format!("; try: {it}")).unwrap_or_default();
+            text += &visible(&format!("{level:<6}  {area:<13}  {what}{remedy}"));
+            text.push('\n');
+        }
+        let [fine, notes, broken] =
+            [Level::Fine, Level::Note, Level::Broken].map(|it| self.count(it));
+        let isolated = isolation(is_isolated);
+        text + &format!("\n{fine} ok, {notes} to note, {broken} broken; isolation: {isolated}\n")
+    }
+
+    /// An object for each, and one that sums up.
+    pub(super) fn json(&self, is_isolated: bool) -> String {
+        let mut text = String::new();
+        for Finding { area, level, what, remedy } in &self.0 {
+            let object = Object::new().text("check", area.as_str()).text("level", level.as_str());
+            text += &object.text("what", what).text_if("remedy", remedy.as_deref()).end();
+            text.push('\n');
+        }
+        let summary = Object::new()
+            .text("check", "summary")
+            .number("ok", self.count(Level::Fine))
+            .number("notes", self.count(Level::Note))
+            .number("broken", self.count(Level::Broken))
+            .text("isolation", isolation(is_isolated));
+        text + &summary.end() + "\n"
+    }
+}
+
+fn isolation(is_isolated: bool) -> &'static str {
+    if is_isolated { "isolated" } else { "not shown" }
+}
+
+/// A line of its own, whatever stands in a path.
+fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_told() {
+        let mut findings = Findings::default();
+        findings.fine(Area::Home, "/h");
+        assert_eq!(findings.exit(), Exit::Done);
+        findings.note(Area::Kernel, "old", "a newer one");
+        assert_eq!(findings.exit(), Exit::Done);
+        findings.broken(Area::Record, "gone\n\x1b[2J", "keyward init");
+        assert_eq!(findings.exit(), Exit::Failed);
+        assert_eq!(
+            findings.words(false),
+            "ok      home           /h\n\
+             note    kernel         old; try: a newer one\n\
+             broken  record         gone\\n\\u{1b}[2J; try: keyward init\n\n\
+             1 ok, 1 to note, 1 broken; isolation: not shown\n"
+        );
+        assert_eq!(
+            findings.json(true).lines().last().unwrap(),
+            r#"{"check":"summary","ok":1,"notes":1,"broken":1,"isolation":"isolated"}"#
+        );
+        findings.broken(Area::Configuration, "x", "y");
+        assert_eq!(findings.exit(), Exit::Usage);
+    }
+}
