@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::fs::{DirBuilder, File};
-use std::io::{self, Write as _};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
@@ -67,14 +67,26 @@ pub fn create(audit: &Path, recipients: &[Recipient], now_ms: u64) -> Result<Mad
     if audit.join("head").exists() {
         return Ok(Made::WasThere);
     }
-    if folder::segments(audit)?.iter().any(|number| *number > 1) {
-        let what = "segments are there, and no head".to_owned();
+    if folder::segments(audit)?.iter().any(|number| *number > 1) || has_rows(audit)? {
+        let what = "rows are there, and no head".to_owned();
         return Err(CreateFault::Record(Unavailable::Damaged(what)));
     }
     let list: String = recipients.iter().map(|recipient| format!("{recipient}\n")).collect();
     renewed(&audit.join("recipients"), list.as_bytes())?;
     renewed(&audit.join("lock"), b"")?;
     Ok(Made::Chain(first(audit, recipients.to_vec(), now_ms, None)?))
+}
+
+/// Whether the first segment holds more than the one row that a broken-off attempt may have left.
+fn has_rows(audit: &Path) -> io::Result<bool> {
+    let file = match File::open(folder::segment(audit, 1)) {
+        Ok(file) => file,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(fault) => return Err(fault),
+    };
+    let mut file = BufReader::new(file);
+    file.skip_until(b'\n')?;
+    Ok(!file.fill_buf()?.is_empty())
 }
 
 /// Begins a new chain where the signing key of the old one is lost; its first row names the old head.

@@ -8,6 +8,7 @@
 //! - `second`: the verifier that was written from the README alone, in Python.
 //! - `commands`: what the program prints of it.
 //! - `follow`: lists that go on with the record.
+//! - `keys`: auditors who come and go, and a signing key that is lost.
 //! - `lists`: how its lists look, for whom, and how much of the record they read.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
@@ -18,6 +19,7 @@ mod cuts;
 mod figures;
 mod follow;
 mod harness;
+mod keys;
 mod lists;
 mod room;
 mod second;

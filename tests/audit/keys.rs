@@ -1,0 +1,109 @@
+//! Auditors who come and go, and a signing key that is lost.
+
+use std::fs;
+use std::io::Write as _;
+
+use keyward::audit::read::Events;
+use keyward::audit::recipient::Identity;
+use keyward::audit::verify::{Anchors, verify};
+use keyward::audit::{Head, Unavailable};
+
+use super::commands::printed;
+use super::harness::{Home, batch, own};
+
+/// How many events somebody's key opens, and how many rows it does not.
+fn opened(home: &Home, identity: Identity) -> (usize, u64) {
+    let mut events = Events::open(&home.audit_folder(), identity, 0).unwrap();
+    let mut count = 0;
+    while events.next_event().unwrap().is_some() {
+        count += 1;
+    }
+    (count, events.unopened)
+}
+
+/// The same key once more.
+fn copy(identity: &Identity) -> Identity {
+    Identity::parse(std::str::from_utf8(identity.to_text().expose()).unwrap()).unwrap()
+}
+
+const EVENT: &str = "{\"at\":1,\"session\":\"s_07070707070707070707070707070707\",\"event\":\"lost\",\"count\":1,\"from\":1}\n";
+
+#[test]
+fn each_auditor_opens_what_was_sealed_while_it_was_one() {
+    let home = Home::new("auditors");
+    let (own_key, second, stranger) = (home.identity(), Identity::fresh(), Identity::fresh());
+    home.append([EVENT; 2]);
+    let list = home.audit_folder().join("recipients");
+    let mut file = fs::File::options().append(true).open(&list).unwrap();
+    writeln!(file, "# the second auditor\n{}", second.recipient()).unwrap();
+    home.append([EVENT; 3]);
+    // The first goes; what it could open it can open still, and nothing new.
+    fs::write(&list, format!("{}\n", second.recipient())).unwrap();
+    own(&list);
+    home.append([EVENT; 4]);
+    assert_eq!(opened(&home, own_key), (5, 4));
+    assert_eq!(opened(&home, copy(&second)), (7, 2));
+    assert_eq!(opened(&home, stranger), (0, 9));
+    assert_eq!(home.verifies().segments, 3);
+    // Through the program, with the key elsewhere than the home.
+    let elsewhere = home.path.join("second.key");
+    fs::write(&elsewhere, second.to_text().expose()).unwrap();
+    own(&elsewhere);
+    let path = elsewhere.to_str().unwrap();
+    printed(&home.path, 0, &["sessions", "--identity", path]);
+}
+
+#[test]
+fn a_lost_signing_key_ends_in_a_new_chain_that_names_the_old_head() {
+    let home = Home::new("lost-key");
+    home.append([EVENT; 5]);
+    let audit = home.audit_folder();
+    let old = home.verifies();
+    let head = Head::parse(&fs::read(audit.join("head")).unwrap()).unwrap();
+    let kept = home.path.join("head.json");
+    fs::write(&kept, printed(&home.path, 0, &["audit", "head"])).unwrap();
+    printed(&home.path, 1, &["init", "--new-chain"]);
+    assert_eq!(
+        home.verifies().last_seq,
+        old.last_seq,
+        "nothing is left behind while it can be continued"
+    );
+    fs::remove_file(audit.join("signing.key")).unwrap();
+    let refused = home.chain().commit(&batch(EVENT), 0);
+    assert_eq!(refused, Err(Unavailable::KeyLost));
+    let said = printed(&home.path, 1, &["audit", "head"]);
+    assert!(said.contains("keyward init --new-chain"), "{said}");
+    let told = printed(&home.path, 0, &["init", "--new-chain"]);
+    assert!(told.contains("a new chain: "), "{told}");
+    home.append([EVENT; 2]);
+    let report = home.verifies();
+    assert_eq!((report.follows, report.rows), (Some(head.chain), 3));
+    assert_ne!(report.chain, Some(head.chain));
+    // The old one lies beside it, whole, and holds against the head that was kept.
+    let folder = audit.join(format!("chain-{}", &head.chain.to_string()[..16]));
+    let signed = keyward::audit::SignedHead::parse(&fs::read_to_string(kept).unwrap());
+    let before = verify(&folder, &Anchors { head: signed, chain: None }).unwrap();
+    assert_eq!((before.damage, before.is_anchored), (None, true));
+    assert_eq!((before.rows, before.last_seq), (old.rows, old.last_seq));
+    let names_it = printed(&home.path, 0, &["audit", "verify"]);
+    assert!(names_it.contains(&format!("follows chain {}", head.chain)), "{names_it}");
+}
+
+#[test]
+fn rows_whose_head_is_gone_are_never_begun_over() {
+    let home = Home::new("no-head");
+    home.append([EVENT; 3]);
+    let before = fs::read(home.segment(1)).unwrap();
+    fs::remove_file(home.audit_folder().join("head")).unwrap();
+    for arguments in [&["init"][..], &["init", "--new-chain"]] {
+        printed(&home.path, 1, arguments);
+        assert!(fs::read(home.segment(1)).unwrap() == before, "{arguments:?}");
+        assert!(!home.audit_folder().join("head").exists());
+    }
+    // A beginning that was broken off is begun anew.
+    let first = before.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    fs::write(home.segment(1), &before[..first]).unwrap();
+    own(&home.segment(1));
+    printed(&home.path, 0, &["init"]);
+    assert_eq!(home.verifies().rows, 1);
+}
