@@ -224,3 +224,24 @@ fn the_first_line_comes_before_the_rest_is_looked_at() {
     list.kill().unwrap();
     list.wait().unwrap();
 }
+
+/// What a first row of another process reads is the same on any record: its end, and how its segment begins.
+#[test]
+fn an_intent_reads_no_more_of_a_long_record() {
+    let read_by_this_thread = || {
+        let told = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+        let count = told.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap();
+        count.parse::<u64>().unwrap()
+    };
+    let first_row_reads = |rows: usize| {
+        let home = Home::in_memory("long");
+        home.append(std::iter::repeat_n("x", rows));
+        let before = read_by_this_thread();
+        home.chain().commit(&batch("y"), now_ms()).unwrap();
+        (read_by_this_thread() - before, std::fs::metadata(home.segment(1)).unwrap().len())
+    };
+    let (short, _) = first_row_reads(9);
+    let (long, bytes) = first_row_reads(1500);
+    assert!(bytes > 20 * long, "{long} bytes read of {bytes}");
+    assert!(long < short + 64 * 1024, "{long} bytes read, and {short} of a short record");
+}

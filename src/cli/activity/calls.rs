@@ -213,3 +213,34 @@ fn act(intent: &Entry) -> String {
         _ => intent.texts(&["act", "words"]).join(" "),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_stays_within_its_bound() {
+        const ACT_BYTES: usize = 300_000;
+        let filter = Filter::default();
+        let mut calls = Calls::new(&filter, 0, false, Screen::Endless, Zone::UTC);
+        let name = |number: u64| CallId::new(u128::from(number).to_be_bytes());
+        let count = 2 * (limits::ACTIVITY_OPEN_BYTES / ACT_BYTES) as u64;
+        for number in 0..count {
+            calls.remember(Begun {
+                call: name(number),
+                session: SessionId::new([0; 16]),
+                at_ms: number,
+                target: None,
+                act: "x".repeat(ACT_BYTES),
+            });
+            assert!(calls.bytes <= limits::ACTIVITY_OPEN_BYTES);
+        }
+        assert_eq!(calls.begun.len(), calls.by_age.len());
+        assert!(calls.forget(name(0)).is_none(), "the oldest went");
+        for number in (0..count).rev().take(100) {
+            assert_eq!(calls.forget(name(number)).map(|it| it.at_ms), Some(number));
+        }
+        let rest: usize = calls.by_age.values().map(Begun::bytes).sum();
+        assert_eq!(calls.bytes, rest);
+    }
+}

@@ -1,6 +1,7 @@
 //! The record, as the gateway writes it.
 //!
 //! - here: making one, reading it, and comparing it with what was answered.
+//! - `flood`: very many denied calls, and readers that stall.
 //! - `judged`: what is put on record of what judged, rules and configurations.
 //! - `kept`: how it is kept, as the configuration says.
 //! - `life`: what is put on record of sessions and calls, and when.
@@ -11,6 +12,7 @@
 //! - `witness`: who is given its head, and stalls, fails or floods.
 
 mod closed;
+mod flood;
 mod judged;
 mod kept;
 mod life;
