@@ -112,6 +112,14 @@ impl Shown<'_> {
         }
     }
 
+    /// Whether nothing more will be shown, whatever follows.
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Calls(_) => false,
+            Self::Life(life) => life.is_over(),
+        }
+    }
+
     /// What can be said only at the end of the record.
     fn at_end(&self) -> Vec<String> {
         match self {
@@ -129,6 +137,9 @@ fn show(mut events: Events, mut shown: Shown<'_>, follow: bool) -> std::io::Resu
                 Printed::Out => {}
                 Printed::Closed => return Ok(Exit::Done),
                 Printed::Failed => return Ok(Exit::Failed),
+            }
+            if shown.is_over() {
+                return Ok(Exit::Done);
             }
         }
         if !follow {

@@ -186,3 +186,23 @@ fn a_reader_that_stalls_holds_up_nobody() {
         text.extend_from_slice(&piece[..count]);
     }
 }
+
+/// Who follows one call has seen all of it once it ends.
+#[test]
+fn a_call_that_is_followed_ends_the_list_with_its_end() {
+    let home = Home::new("follow-call");
+    let (audit, _) = home.audit(small_segments());
+    let call = call();
+    let name = call.to_string();
+    let mut command = Command::new(program());
+    command.args(["activity", &name, "--follow", "--json", "--home"]).arg(&home.path);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = lines_of(child.stdout.take().unwrap());
+    let mut follower = Follower(child);
+    audit.intent(intent(call)).unwrap();
+    assert!(lines.recv_timeout(PATIENCE).unwrap().contains("\"event\":\"intent\""));
+    audit.outcome(ended(call)).unwrap();
+    assert!(lines.recv_timeout(PATIENCE).unwrap().contains("\"event\":\"ended\""));
+    follower.ends();
+    assert!(lines.recv_timeout(PATIENCE).is_err());
+}

@@ -36,7 +36,8 @@ fn one_bit_anywhere_is_found_at_its_row() {
     let path = home.segment(1);
     let whole = fs::read(&path).unwrap();
     // A prime step visits every place of a row's layout, over the rows.
-    for at in (0..whole.len()).step_by(241).chain([0, whole.len() - 2, whole.len() - 1]) {
+    let step = if cfg!(debug_assertions) { 241 } else { 17 };
+    for at in (0..whole.len()).step_by(step).chain([0, whole.len() - 2, whole.len() - 1]) {
         let mut changed = whole.clone();
         changed[at] ^= 1 << (at % 8);
         fs::write(&path, &changed).unwrap();

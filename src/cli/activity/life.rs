@@ -18,6 +18,8 @@ pub(super) struct Life {
     name: String,
     as_json: bool,
     zone: Zone,
+    /// Its end was told, and it has one.
+    is_over: bool,
 }
 
 impl Life {
@@ -26,15 +28,18 @@ impl Life {
         let digits = name.strip_prefix("c_")?;
         let fits = (limits::SHORT_NAME - 2..=32).contains(&digits.len())
             && digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
-        fits.then(|| Self { name: name.into(), as_json, zone })
+        fits.then(|| Self { name: name.into(), as_json, zone, is_over: false })
     }
 
     /// What an event says of the call.
-    pub(super) fn take(&self, entry: &Entry) -> Option<String> {
+    pub(super) fn take(&mut self, entry: &Entry) -> Option<String> {
         let call = entry.call?.to_string();
         if !call.starts_with(&self.name) {
             return None;
         }
+        let is_end = matches!(entry.kind.as_str(), "ended" | "refused");
+        // Others may begin like a name that was not given whole.
+        self.is_over |= is_end && call == self.name;
         if self.as_json {
             return Some(entry.as_text().to_owned());
         }
@@ -45,6 +50,11 @@ impl Life {
             self.tell(&mut text, &name, value);
         }
         Some(text)
+    }
+
+    /// Whether nothing more can come: a call ends once.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Adds a line for a value, or one for each that it is made of.
