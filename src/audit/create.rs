@@ -64,7 +64,10 @@ pub fn create(audit: &Path, recipients: &[Recipient], now_ms: u64) -> Result<Mad
         made => made?,
     }
     folder::check(audit).map_err(CreateFault::Record)?;
-    if audit.join("head").exists() {
+    if let Some(old) = unfinished(audit)? {
+        return leave_behind(audit, &old, now_ms).map(Made::Chain);
+    }
+    if is_made(audit) {
         return Ok(Made::WasThere);
     }
     if folder::segments(audit)?.iter().any(|number| *number > 1) || has_rows(audit)? {
@@ -75,6 +78,16 @@ pub fn create(audit: &Path, recipients: &[Recipient], now_ms: u64) -> Result<Mad
     renewed(&audit.join("recipients"), list.as_bytes())?;
     renewed(&audit.join("lock"), b"")?;
     Ok(Made::Chain(first(audit, recipients.to_vec(), now_ms, None)?))
+}
+
+/// Whether there is a record in a folder, and no old one is being left behind.
+pub fn is_made(audit: &Path) -> bool {
+    audit.join("head").exists() && !is_leaving(audit)
+}
+
+/// Whether leaving an old chain behind was broken off: [`renew`] ends it.
+pub fn is_leaving(audit: &Path) -> bool {
+    audit.join(LEAVING).exists()
 }
 
 /// Whether the first segment holds more than the one row that a broken-off attempt may have left.
@@ -90,37 +103,83 @@ fn has_rows(audit: &Path) -> io::Result<bool> {
 }
 
 /// Begins a new chain where the signing key of the old one is lost; its first row names the old head.
-/// The old files go to a folder below.
+/// The old files go to a folder below. One that was broken off is ended.
 ///
 /// # Errors
 /// [`CreateFault`]; nothing is moved while the old chain can be continued.
 pub fn renew(audit: &Path, now_ms: u64) -> Result<ChainId, CreateFault> {
+    if let Some(old) = unfinished(audit)? {
+        return leave_behind(audit, &old, now_ms);
+    }
     match Chain::new(audit.into(), Settings::default()).signed_head() {
         Ok(_) => return Err(CreateFault::StillUsable),
         Err(Unavailable::KeyLost) => {}
         Err(fault) => return Err(CreateFault::Record(fault)),
     }
-    let recipients = folder::recipients(audit).map_err(CreateFault::Record)?;
     let lock = File::open(audit.join("lock"))?;
     lock.lock()?;
     let text = std::fs::read(audit.join("head"))?;
     let unreadable =
         || CreateFault::Record(Unavailable::Damaged("audit/head is unreadable".into()));
-    let head = Head::parse(&text).ok_or_else(unreadable)?;
-    let old = audit.join(format!("chain-{}", &head.chain.to_string()[..16]));
-    DirBuilder::new().mode(0o700).create(&old)?;
+    let old = Head::parse(&text).ok_or_else(unreadable)?;
+    let marker = audit.join(LEAVING).with_extension("new");
+    renewed(&marker, &text)?;
+    std::fs::rename(marker, audit.join(LEAVING))?;
+    folder::sync(audit)?;
+    leave_behind(audit, &old, now_ms)
+}
+
+/// Holds the head of a chain that is being left behind, until the new one has a head of its own.
+const LEAVING: &str = "leaving";
+
+/// The head of a chain whose leaving was broken off.
+fn unfinished(audit: &Path) -> io::Result<Option<Head>> {
+    match std::fs::read(audit.join(LEAVING)) {
+        Ok(text) => Head::parse(&text).map(Some).ok_or(io::ErrorKind::InvalidData.into()),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Moves a chain's files away and begins the one that follows it. What was done already is not done again.
+fn leave_behind(audit: &Path, old: &Head, now_ms: u64) -> Result<ChainId, CreateFault> {
+    let recipients = folder::recipients(audit).map_err(CreateFault::Record)?;
+    let begun = std::fs::read(audit.join("head")).ok().and_then(|text| Head::parse(&text));
+    let chain = match begun.filter(|head| head.chain != old.chain) {
+        Some(begun) => begun.chain,
+        None => {
+            move_away(audit, old)?;
+            let after = Predecessor { chain: old.chain, seq: old.seq, hash: old.hash };
+            first(audit, recipients, now_ms, Some(after))?
+        }
+    };
+    std::fs::remove_file(audit.join(LEAVING))?;
+    folder::sync(audit)?;
+    Ok(chain)
+}
+
+fn move_away(audit: &Path, old: &Head) -> io::Result<()> {
+    let away = audit.join(format!("chain-{}", &old.chain.to_string()[..16]));
+    match DirBuilder::new().mode(0o700).create(&away) {
+        Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
+        made => made?,
+    }
     for entry in std::fs::read_dir(audit)? {
         let name = entry?.file_name();
         let moves = name.to_str().is_some_and(|name| {
             name.ends_with(".jsonl") || name.ends_with(".torn") || name.starts_with("signing.")
         });
-        if moves {
-            std::fs::rename(audit.join(&name), old.join(&name))?;
+        // What is there was moved before, and what stands here is of the attempt that broke off.
+        if moves && !away.join(&name).exists() {
+            std::fs::rename(audit.join(&name), away.join(&name))?;
         }
     }
-    std::fs::rename(audit.join("head"), old.join("head"))?;
-    let after = Predecessor { chain: head.chain, seq: head.seq, hash: head.hash };
-    first(audit, recipients, now_ms, Some(after))
+    let (head, moved) = (audit.join("head"), away.join("head"));
+    if head.exists() {
+        std::fs::rename(head, moved)?;
+    }
+    folder::sync(&away)?;
+    folder::sync(audit)
 }
 
 fn first(

@@ -74,7 +74,7 @@ struct Made {
 /// # Errors
 /// [`CreateFault`]: without a record nothing acts.
 pub(super) fn record_if_none(home: &Home) -> Result<Option<String>, CreateFault> {
-    let is_there = || audit::folder_of(home.as_path()).join("head").exists();
+    let is_there = || audit::is_made(&audit::folder_of(home.as_path()));
     if is_there() {
         return Ok(None);
     }
@@ -104,7 +104,7 @@ fn take_turn(home: &Path) -> io::Result<File> {
 /// Makes the record, or a new one where the signing key was lost, and says so in a line or two.
 fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<String, CreateFault> {
     let (folder, kept) = (audit::folder_of(home), audit::identity_of(home));
-    if new_chain {
+    if new_chain || audit::is_leaving(&folder) {
         let chain = audit::renew(&folder, time::now_ms())?;
         return Ok(format!("{} (a new chain: {chain})", folder.display()));
     }

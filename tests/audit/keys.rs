@@ -107,3 +107,78 @@ fn rows_whose_head_is_gone_are_never_begun_over() {
     printed(&home.path, 0, &["init"]);
     assert_eq!(home.verifies().rows, 1);
 }
+
+/// What a file system does to a record on the way to a new chain.
+type Step = fn(&std::path::Path, &std::path::Path);
+
+#[test]
+fn a_new_chain_whose_beginning_broke_off_is_begun_anew_and_nothing_is_lost() {
+    let steps: [Step; 7] = [
+        |audit, _| {
+            fs::copy(audit.join("head"), audit.join("leaving")).unwrap();
+        },
+        |_, away| {
+            std::os::unix::fs::DirBuilderExt::mode(&mut fs::DirBuilder::new(), 0o700)
+                .create(away)
+                .unwrap();
+        },
+        |audit, away| fs::rename(audit.join("000001.jsonl"), away.join("000001.jsonl")).unwrap(),
+        |audit, away| fs::rename(audit.join("000002.jsonl"), away.join("000002.jsonl")).unwrap(),
+        |audit, away| fs::rename(audit.join("head"), away.join("head")).unwrap(),
+        |audit, _| {
+            fs::write(audit.join("signing.key"), format!("{}\n", "0".repeat(64))).unwrap();
+            own(&audit.join("signing.key"));
+        },
+        |audit, _| {
+            fs::write(audit.join("000001.jsonl"), b"{\"seq\":1,\"prev\"").unwrap();
+            own(&audit.join("000001.jsonl"));
+        },
+    ];
+    for done in 1..=steps.len() {
+        // With the same command again, and with the one that only makes what is missing.
+        for arguments in [&["init", "--new-chain"][..], &["init"]] {
+            let home = Home::new("broken-off");
+            home.append([EVENT; 2]);
+            let list = home.audit_folder().join("recipients");
+            let second =
+                format!("{}\n{}\n", home.identity().recipient(), Identity::fresh().recipient());
+            fs::write(&list, second).unwrap();
+            own(&list);
+            home.append([EVENT; 2]);
+            let (audit, old) = (home.audit_folder(), home.verifies());
+            assert_eq!(old.segments, 2);
+            let name = old.chain.unwrap().to_string();
+            let away = audit.join(format!("chain-{}", &name[..16]));
+            fs::remove_file(audit.join("signing.key")).unwrap();
+            steps[..done].iter().for_each(|step| step(&audit, &away));
+            if done < 5 {
+                let refused = home.chain().commit(&batch(EVENT), 0);
+                assert!(refused.is_err(), "{done}");
+            }
+            printed(&home.path, 0, arguments);
+            home.append([EVENT; 1]);
+            let report = home.verifies();
+            assert_eq!((report.follows, report.rows), (old.chain, 2), "{done}");
+            let before = verify(&away, &Anchors::default()).unwrap();
+            assert_eq!((before.damage, before.last_seq), (None, old.last_seq), "{done}");
+            assert!(!audit.join("leaving").exists());
+        }
+    }
+}
+
+#[test]
+fn a_new_chain_that_only_was_not_said_to_be_done_stays() {
+    let home = Home::new("not-said");
+    home.append([EVENT; 2]);
+    let audit = home.audit_folder();
+    let head = fs::read(audit.join("head")).unwrap();
+    fs::remove_file(audit.join("signing.key")).unwrap();
+    printed(&home.path, 0, &["init", "--new-chain"]);
+    home.append([EVENT; 2]);
+    let report = home.verifies();
+    fs::write(audit.join("leaving"), head).unwrap();
+    own(&audit.join("leaving"));
+    printed(&home.path, 0, &["init"]);
+    assert_eq!(home.verifies(), report);
+    assert!(!audit.join("leaving").exists());
+}

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::super::harness::{Gateway, Home, Launch, PATIENCE, call_tool, http_request};
+use super::super::harness::{
+    Gateway, Home, Launch, PATIENCE, call_tool, http_request, keyward_bin,
+};
 use super::super::helpers::stage::{Stage, sh, until};
 use super::super::service::Service;
 use super::{ends_of, events, of_kind, verified};
@@ -112,4 +115,47 @@ fn a_helper_of_a_gateway_that_was_killed_is_closed_too() {
     Launch::mcp(stage.home.path()).start().end();
     wait_until_closed(stage.home.path());
     assert_closed_once(stage.home.path(), 1);
+}
+
+/// A gateway in a container of its own: other process ids, and none of others to be seen.
+fn contained(home: &Path) -> Gateway {
+    let user_flags: &[&str] =
+        if rustix::process::geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
+    let script = "mount -t proc -o hidepid=2 none /proc && exec \"$0\" mcp --home \"$1\"";
+    let flags = ["--pid", "--fork", "--mount", "sh", "-c", script];
+    let program = keyward_bin();
+    let words = [program.to_str().unwrap(), home.to_str().unwrap()];
+    let words: Vec<&str> = user_flags.iter().chain(&flags).chain(&words).copied().collect();
+    let mut gateway = Launch::wrapped("unshare", &words).of_home(home).start();
+    gateway.handshake();
+    gateway
+}
+
+#[test]
+fn two_containers_on_one_home_close_no_call_that_lives() {
+    let service = Service::simple();
+    let home = Home::for_service(service.port);
+    let mut first = contained(home.path());
+    first.say(&http_request(2, json!({ "method": "GET", "url": service.url("/repos/hang") })));
+    service.wait_for_requests(1);
+    // Neither from another container nor from outside is the first to be seen.
+    let mut second = contained(home.path());
+    let told = second.request(2, json!({ "method": "GET", "url": service.url("/repos/a") }));
+    assert_eq!(told["structuredContent"]["state"], "completed", "{told}");
+    Launch::mcp(home.path()).start().end();
+    assert_eq!(of_kind(home.path(), "ended").len(), 1, "that of the second");
+    let pid = first.pid();
+    let inside = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+    assert!(Command::new("kill").args(["-s", "KILL", inside.trim()]).status().unwrap().success());
+    first.child.wait().unwrap();
+    contained(home.path()).end();
+    let all = events(home.path());
+    for intent in of_kind(home.path(), "intent") {
+        let ends = ends_of(&all, intent["call"].as_str().unwrap());
+        let lost = intent["act"]["url"].as_str().unwrap().ends_with("/hang");
+        assert_eq!(ends.len(), 1, "{ends:?}");
+        assert_eq!(ends[0]["state"], if lost { "outcome_unknown" } else { "completed" });
+    }
+    second.end();
+    verified(home.path());
 }
