@@ -123,6 +123,8 @@ pub const ARGUMENT_FAULTS: usize = 16;
 pub const HEADERS: usize = 64;
 /// Bytes of names and values of all headers that one request sets.
 pub const HEADER_BYTES: usize = 16 * 1024;
+/// Longest command that is sent to a host, quotes included: what libssh2 takes for one packet.
+pub const SSH_COMMAND_BYTES: usize = 34_725;
 /// Largest `config.json` in bytes.
 pub const CONFIG_BYTES: usize = 1024 * 1024;
 /// Largest credential in bytes.

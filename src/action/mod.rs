@@ -1,6 +1,7 @@
 //! What an agent asks for, typed. An action grants nothing.
 
 pub mod argument;
+pub mod command;
 pub mod header;
 pub mod helper;
 pub mod http;
