@@ -174,6 +174,12 @@ impl RemoteShell {
     }
 }
 
+/// Why no command with these words is ever a simple one; an asterisk may stand for more.
+pub(crate) fn never_simple(words: &[String], shell: RemoteShell) -> Option<Cause> {
+    let name = words.first().and_then(|first| lexer::name_fault(first));
+    name.or_else(|| lexer::unportable(words).filter(|_| shell == RemoteShell::Unknown))
+}
+
 fn is_blank(character: char) -> bool {
     matches!(character, ' ' | '\t')
 }
@@ -189,11 +195,10 @@ fn quoted_bytes(words: &[String]) -> usize {
 
 impl fmt::Display for Cause {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |character: &char| character.to_string();
         match self {
-            Self::Unquoted(it) => write!(out, "it has an unquoted {}", Quote(&shown(it))),
+            Self::Unquoted(it) => write!(out, "it has an unquoted {}", Sign(*it)),
             Self::Expanded(it) => {
-                write!(out, "{} outside single quotes is expanded", Quote(&shown(it)))
+                write!(out, "{} outside single quotes is expanded", Sign(*it))
             }
             Self::Unfinished => {
                 out.write_str("a quote is not closed, or a backslash is its last character")
@@ -204,12 +209,20 @@ impl fmt::Display for Cause {
             }
             Self::Nameless => out.write_str("its first word is empty"),
             Self::Unportable(it) => {
-                write!(
-                    out,
-                    "a word has {}, which not every shell keeps as it is",
-                    Quote(&shown(it))
-                )
+                write!(out, "a word has {}, which not every shell keeps as it is", Sign(*it))
             }
+        }
+    }
+}
+
+/// A character between backticks; one that cannot be seen is escaped.
+struct Sign(char);
+
+impl fmt::Display for Sign {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            it @ ('!'..='~') => write!(out, "`{it}`"),
+            it => Quote(it.encode_utf8(&mut [0; 4])).fmt(out),
         }
     }
 }

@@ -3,9 +3,10 @@
 use super::cut::Cut;
 use super::helper::Helpers;
 use super::http::Http;
-use super::{Execute, Job, Observation};
+use super::{End, Execute, Job, Observation};
 use crate::authorize::Permitted;
 use crate::home::Home;
+use crate::state::Reason;
 
 /// Runs each action by its kind.
 #[derive(Debug)]
@@ -27,6 +28,10 @@ impl Execute for Live {
         match job.action.permitted() {
             Permitted::Http(action, grant) => self.http.run(&job, action, grant, cut),
             Permitted::Helper(_, words, grant) => self.helpers.run(&job, words, grant, cut),
+            Permitted::Ssh(..) => {
+                let message = "This build of Keyward reaches no hosts.";
+                Observation::new(End::NotDispatched(Reason::Network), Some(message.into()))
+            }
         }
     }
 }

@@ -9,8 +9,9 @@ pub use super::fault::Fault;
 
 use super::fault::{Faults, Node, Place};
 use super::keys::{self, VERSION};
+use super::login::SshCredential;
 use super::rule::HttpRule;
-use super::{Policy, check, decode, decode_credential, decode_helper, retained};
+use super::{Policy, check, decode, decode_credential, decode_helper, decode_ssh, retained};
 use crate::action::http::Origin;
 use crate::limits;
 use crate::name::Name;
@@ -89,6 +90,15 @@ pub struct Credential {
     pub(crate) source: Source,
 }
 
+/// A credential's entry, of either family: what is told to an API is never told to a host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum AnyCredential {
+    /// For requests and helpers.
+    Http(Credential),
+    /// For hosts.
+    Ssh(SshCredential),
+}
+
 /// How a credential is put into a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CredentialKind {
@@ -134,6 +144,7 @@ pub fn parse(text: &str) -> Result<Policy, Vec<Fault>> {
     check::check(&root, &keys::CONFIG, &mut faults);
     let credentials = decode_credential::credentials(&root, &mut faults);
     let targets = decode::targets(&root, &credentials, &mut faults);
+    let hosts = decode_ssh::hosts(&root, &credentials, &mut faults);
     let helpers = decode_helper::helpers(&root, &credentials, &mut faults);
     let limits = decode::limits(&root);
     let retain = retained::retained(&root, &limits, &mut faults);
@@ -142,7 +153,7 @@ pub fn parse(text: &str) -> Result<Policy, Vec<Fault>> {
     }
     let targets = targets.into_iter().map(Arc::new).collect();
     let helpers = helpers.into_iter().map(Arc::new).collect();
-    Ok(Policy { digest: digest(text), targets, helpers, limits, retain })
+    Ok(Policy { digest: digest(text), targets, hosts, helpers, limits, retain })
 }
 
 fn read(text: &str) -> Result<Node<'_>, Vec<Fault>> {

@@ -69,7 +69,7 @@ pub(super) fn words(text: &str) -> Result<Vec<String>, Cause> {
 }
 
 /// Whatever its quotes: nobody has a program of such a name, and not every shell looks at quotes here.
-fn name_fault(first: &str) -> Option<Cause> {
+pub(super) fn name_fault(first: &str) -> Option<Cause> {
     if first.is_empty() {
         return Some(Cause::Nameless);
     }

@@ -11,7 +11,7 @@ use crate::clock::Deadline;
 use crate::execute::cut::Cut;
 use crate::execute::{Bounds, Job};
 use crate::gateway::inflight::{Progress, Running};
-use crate::gateway::journal;
+use crate::gateway::journal::{self, Asked};
 use crate::gateway::resolve::Resolved;
 use crate::gateway::show::{self, Room};
 use crate::gateway::tools;
@@ -21,7 +21,7 @@ use crate::mcp::answer::{self, Code, Line, ToolResult};
 use crate::mcp::call::ToolCall;
 use crate::mcp::catalog::Arguments;
 use crate::mcp::revision::Revision;
-use crate::name::CallId;
+use crate::name::{CallId, Name};
 use crate::policy::Policy;
 use crate::policy::decide::Denied;
 use crate::state::{Reason, State};
@@ -39,6 +39,8 @@ pub(super) struct Asking {
     pub(super) received_ms: u64,
     /// The tool's name.
     pub(super) tool: String,
+    /// The host that it names.
+    pub(super) target: Option<Name>,
     /// What it asks for, in short, for the record.
     pub(super) about: Option<String>,
 }
@@ -69,13 +71,15 @@ impl Dispatch {
             since,
             received_ms,
             tool: tool_name,
+            target: None,
             about: None,
         };
         log::debug!("{call}: asks for {name}");
         let arguments = match tool.input.check(arguments) {
             Ok(arguments) => arguments,
             Err(faults) => {
-                self.journal.refuse(call, &name, None, State::Rejected, Some(Reason::Arguments));
+                let asked = Asked { tool: &name, target: None, about: None };
+                self.journal.refuse(call, asked, State::Rejected, Some(Reason::Arguments));
                 let result = show::wrong_arguments(call, &faults);
                 return Some(self.conclude(&asking, State::Rejected, &result));
             }
@@ -83,10 +87,12 @@ impl Dispatch {
         if name == tools::RESULT_READ {
             let (result, state) = self.read_kept(&asking, &arguments);
             if state == State::Rejected {
-                self.journal.refuse(call, &name, None, state, Some(Reason::UnknownCall));
+                let asked = Asked { tool: &name, target: None, about: None };
+                self.journal.refuse(call, asked, state, Some(Reason::UnknownCall));
             }
             return Some(self.conclude(&asking, state, &result));
         }
+        asking.target = tools::host(&name, &arguments);
         let begun = tools::action(&name, &arguments).map_err(Refusal::from).and_then(|action| {
             asking.about = about(&action);
             self.act(&asking, action, Vec::new())
@@ -97,8 +103,9 @@ impl Dispatch {
     /// The answer to a call that ends without a worker.
     pub(super) fn refuse(&mut self, asking: &Asking, refusal: Refusal) -> Line {
         let Refusal { state, reason, message } = refusal;
-        let about = asking.about.as_deref();
-        self.journal.refuse(asking.call, &asking.tool, about, state, reason);
+        let Asking { tool, target, about, .. } = asking;
+        let asked = Asked { tool, target: target.as_ref(), about: about.as_deref() };
+        self.journal.refuse(asking.call, asked, state, reason);
         let result = show::refusal(asking.call, state, reason, message.as_deref());
         self.conclude(asking, state, &result)
     }
@@ -132,7 +139,7 @@ impl Dispatch {
             }
         };
         match action {
-            Action::Http(_) => self.judge(asking, action, resolved, &policy),
+            Action::Http(_) | Action::Ssh(_) => self.judge(asking, action, resolved, &policy),
             Action::Helper(action) => self.act_helper(asking, action, resolved, &policy),
         }
     }
@@ -232,6 +239,7 @@ fn about(action: &Action) -> Option<String> {
     match action {
         Action::Http(action) => Some(format!("{} {}", action.method.as_str(), action.url.uri)),
         Action::Helper(_) => None,
+        Action::Ssh(action) => Some(action.about()),
     }
 }
 
