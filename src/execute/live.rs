@@ -1,6 +1,6 @@
 //! Acting for real.
 
-use super::cut::Cut;
+use super::cut::{Cut, WasCut};
 use super::helper::Helpers;
 use super::http::Http;
 use super::{End, Execute, Job, Observation};
@@ -28,10 +28,13 @@ impl Execute for Live {
         match job.action.permitted() {
             Permitted::Http(action, grant) => self.http.run(&job, action, grant, cut),
             Permitted::Helper(_, words, grant) => self.helpers.run(&job, words, grant, cut),
-            Permitted::Ssh(..) => {
-                let message = "This build of Keyward reaches no hosts.";
-                Observation::new(End::NotDispatched(Reason::Network), Some(message.into()))
-            }
+            Permitted::Ssh(..) => match cut.begin().and_then(|()| cut.end()) {
+                Ok(()) => {
+                    let message = "This build of Keyward reaches no hosts.";
+                    Observation::new(End::NotDispatched(Reason::Network), Some(message.into()))
+                }
+                Err(WasCut) => Observation::new(End::CancelledBefore, None),
+            },
         }
     }
 }
