@@ -215,6 +215,9 @@ pub(super) fn glob(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 #[cfg(test)]
+mod properties;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

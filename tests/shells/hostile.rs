@@ -139,6 +139,27 @@ fn an_alias_is_no_program() {
     }
 }
 
+/// A first word that looks like anything but a program's name is one all the same.
+#[test]
+fn a_program_may_have_any_name() {
+    const NAMES: &[&str] = &[
+        "a b", ";x", "#x", "~", "~x", "$x", "$(x)", "`x`", "{a,b}", "*", "a*", "?", "[x]", "@",
+        "@x", "^x^y", ",", "\"x\"", "<x", ">x", "|x", "&x", "(x)", ":x", "x:", "-x", "--", "+x",
+        "..x", "0", "1>x", "]", "x.txt", "foreach_", "IF",
+    ];
+    let scene = Scene::new();
+    for name in NAMES {
+        scene.name_show(name);
+        let (words, sent) = simple(&written(&[name, "a", "b c"]), RemoteShell::Unknown).unwrap();
+        assert_eq!(words[0], *name);
+        for (shell, _) in SHELLS {
+            assert_eq!(scene.told(shell, &sent), [["a", "b c"]], "{shell}: {sent}");
+        }
+    }
+    assert!(!scene.marker().exists());
+    assert_eq!(std::fs::read_dir(scene.work()).unwrap().count(), 0);
+}
+
 /// A first word that some shell takes for a keyword, also in quotes, is none here.
 #[test]
 fn keywords_are_no_programs() {

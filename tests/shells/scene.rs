@@ -60,6 +60,12 @@ impl Scene {
         fs::set_permissions(self.folder.join(name), executable).unwrap();
     }
 
+    /// Gives `show` a second name.
+    pub fn name_show(&self, name: &str) {
+        let bin = self.folder.join("bin");
+        std::os::unix::fs::symlink(bin.join("show"), bin.join(name)).unwrap();
+    }
+
     /// What is there once something ran that is no word.
     pub fn marker(&self) -> PathBuf {
         self.folder.join("P")

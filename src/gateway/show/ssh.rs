@@ -122,26 +122,37 @@ struct Stderr {
 
 impl Stderr {
     fn new(kept: &[u8], head_bytes: usize, diagnostics: &Diagnostics, max_bytes: usize) -> Self {
-        let kept_bytes = kept.len();
-        let from = kept_bytes.saturating_sub(max_bytes);
+        let from = kept.len().saturating_sub(max_bytes);
         let part = &kept[from..];
-        let is_cut = from > 0 || matches!(diagnostics.stderr_kept, Kept::Tail);
-        // Not in the middle of a character; what stands between head and tail cannot be told apart.
-        let part = if is_cut { without_piece(part) } else { part };
-        let ends_cut = diagnostics.stderr_kept == Kept::Head;
-        let joined = from < head_bytes && diagnostics.stderr_kept == Kept::HeadAndTail;
-        match std::str::from_utf8(part) {
-            Ok(text) if !joined => Self::of_text(text, kept_bytes),
-            Err(fault) if ends_cut && fault.error_len().is_none() => {
-                let text = std::str::from_utf8(&part[..fault.valid_up_to()]).unwrap_or_default();
-                Self::of_text(text, kept_bytes)
+        let (begins_cut, ends_cut) = match diagnostics.stderr_kept {
+            Kept::All => (from > 0, false),
+            Kept::Tail => (true, false),
+            Kept::Head => (from > 0, true),
+            Kept::HeadAndTail if from >= head_bytes => (true, false),
+            Kept::HeadAndTail => {
+                let (head, tail) = part.split_at(head_bytes.min(kept.len()) - from);
+                let left_out = diagnostics.stderr_bytes_seen.saturating_sub(kept.len() as u64);
+                let texts = text_of(head, from > 0, true).zip(text_of(tail, true, false));
+                return match texts {
+                    Some((head, tail)) => Self {
+                        shown: format!("{head}\n[{left_out} bytes left out]\n{tail}"),
+                        encoding: "utf-8",
+                        shown_bytes: head.len() + tail.len(),
+                        kept_bytes: kept.len(),
+                    },
+                    None => Self::of_bytes(part, kept.len()),
+                };
             }
-            Ok(_) | Err(_) => Self::of_bytes(&kept[from..], kept_bytes),
+        };
+        match text_of(part, begins_cut, ends_cut) {
+            Some(text) => Self {
+                shown: text.into(),
+                encoding: "utf-8",
+                shown_bytes: text.len(),
+                kept_bytes: kept.len(),
+            },
+            None => Self::of_bytes(part, kept.len()),
         }
-    }
-
-    fn of_text(text: &str, kept_bytes: usize) -> Self {
-        Self { shown: text.into(), encoding: "utf-8", shown_bytes: text.len(), kept_bytes }
     }
 
     fn of_bytes(bytes: &[u8], kept_bytes: usize) -> Self {
@@ -174,7 +185,7 @@ impl Stderr {
             text += &format!("; kept {which} {stderr_bytes_retained}");
         }
         if self.shown_bytes < self.kept_bytes {
-            text += &format!("; shown last {} of these", self.shown_bytes);
+            text += &format!("; shown {} of these", self.shown_bytes);
         }
         if self.encoding == "base64" {
             text += "; as base64";
@@ -183,12 +194,19 @@ impl Stderr {
     }
 }
 
-/// What follows the piece of a character at the beginning.
-fn without_piece(bytes: &[u8]) -> &[u8] {
+/// The text that bytes are; where they were cut, without the piece of a character there.
+fn text_of(bytes: &[u8], begins_cut: bool, ends_cut: bool) -> Option<&str> {
     const LONGEST_PIECE: usize = 3;
     let is_inside = |byte: &&u8| **byte & 0xc0 == 0x80;
     let piece = bytes.iter().take(LONGEST_PIECE).take_while(is_inside).count();
-    &bytes[piece..]
+    let bytes = if begins_cut { &bytes[piece..] } else { bytes };
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(fault) if ends_cut && fault.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..fault.valid_up_to()]).ok()
+        }
+        Err(_) => None,
+    }
 }
 
 #[cfg(test)]

@@ -93,6 +93,34 @@ fn simple_commands() {
     }
 }
 
+/// What the same words are written like changes nothing.
+#[test]
+fn a_deny_is_not_avoided_by_quotes() {
+    let policy = policy(
+        "",
+        r#"{ "decision": "allow", "argv": ["**"], "options": true },
+           { "decision": "deny", "argv": ["rm", "**"] },
+           { "decision": "deny", "argv": ["systemctl", "stop", "*"] }"#,
+    );
+    for command in [
+        "rm x",
+        "'rm' x",
+        r"r\m x",
+        "\"r\"'m' x",
+        "  rm\tx",
+        "rm",
+        "RM x",
+        "rm -rf ../x",
+        "rm '' -x",
+        "systemctl stop -Hx",
+        "systemctl 'stop' a/../b",
+    ] {
+        assert_eq!(verdict(&policy, exec(command, None)), Err(Reason::Policy), "{command}");
+    }
+    // Another word is another program, as the README says.
+    assert_eq!(verdict(&policy, exec("/bin/rm x", None)), Ok((0, ALLOW)));
+}
+
 #[test]
 fn a_posix_shell_keeps_more_words() {
     let rules = r#"{ "decision": "allow", "argv": ["echo", "*"] }"#;

@@ -89,7 +89,7 @@ fn every_cut_is_told_with_its_numbers() {
     assert!(rest, "the rest can be paged through");
     assert!(text.contains("[stdout truncated: kept first 200000 of 20000000 bytes]"), "{text}");
     assert!(
-        text.contains("[stderr, 1000000 bytes; kept last 16384; shown last 4096 of these]\neee"),
+        text.contains("[stderr, 1000000 bytes; kept last 16384; shown 4096 of these]\neee"),
         "{text}"
     );
     assert_eq!(
@@ -114,13 +114,29 @@ fn a_character_that_was_cut_does_not_make_text_binary() {
         let (_, json, _) = of_command(result);
         assert_eq!((&json["stderr"], &json["stderr_encoding"]), (&shown.into(), &"utf-8".into()));
     }
-    // Head and tail do not belong together as text.
-    let mut result = ran(b"", b"abcd");
-    result.stderr_head_bytes = 2;
-    result.diagnostics = diagnostics(100, 4, Kept::HeadAndTail);
-    let (text, json, _) = of_command(result);
-    assert_eq!(json["stderr_kept"], "head_and_tail");
-    assert!(text.contains("kept first and last 4"), "{text}");
+}
+
+#[test]
+fn a_beginning_and_an_end_are_told_apart() {
+    for (kept, head_bytes, shown, encoding) in [
+        (&b"abcd"[..], 2, "ab\n[96 bytes left out]\ncd", "utf-8"),
+        (b"a\xe2\x92b", 2, "a\n[96 bytes left out]\nb", "utf-8"),
+        (b"a\xffcd", 2, "Yf9jZA==", "base64"),
+    ] {
+        let mut result = ran(b"", kept);
+        result.stderr_head_bytes = head_bytes;
+        result.diagnostics = diagnostics(100, kept.len(), Kept::HeadAndTail);
+        let (text, json, _) = of_command(result);
+        assert_eq!(json["stderr_encoding"], encoding, "{json}");
+        assert_eq!(json["stderr"], shown);
+        assert!(text.contains(&format!("kept first and last {}", kept.len())), "{text}");
+    }
+    // Of a longer one the end is shown alone.
+    let mut result = ran(b"", &[b"h".repeat(100), b"t".repeat(5000)].concat());
+    result.stderr_head_bytes = 100;
+    result.diagnostics = diagnostics(100_000, 5100, Kept::HeadAndTail);
+    let (_, json, _) = of_command(result);
+    assert_eq!(json["stderr"], "t".repeat(4096));
 }
 
 #[test]
