@@ -11,11 +11,14 @@ use sha2::{Digest as _, Sha256};
 use crate::action::Action;
 use crate::action::helper::HelperAction;
 use crate::action::http::HttpAction;
+use crate::action::ssh::SshAction;
 use crate::policy::Policy;
 use crate::policy::config::HttpTarget;
 use crate::policy::decide::{self, Decided, DecidedBy, Denied, Judgement};
 use crate::policy::decide_helper;
+use crate::policy::decide_ssh;
 use crate::policy::helper::{Helper, Words};
+use crate::policy::host::SshHost;
 use crate::state::Reason;
 
 /// An action that was allowed. Owning it is the permission to run it, once.
@@ -114,6 +117,8 @@ pub enum Permitted {
     Http(HttpAction, Grant<HttpTarget>),
     /// One helper, by all words of its command.
     Helper(HelperAction, Words, Grant<Helper>),
+    /// A command or a file at a host, the command as the host's shell reads it.
+    Ssh(SshAction, Grant<SshHost>),
 }
 
 impl Permitted {
@@ -122,6 +127,7 @@ impl Permitted {
         match self {
             Self::Http(action, _) => action.timeout,
             Self::Helper(_, _, grant) => grant.target.timeout(),
+            Self::Ssh(action, _) => action.timeout(),
         }
     }
 
@@ -129,6 +135,10 @@ impl Permitted {
     pub fn decided(&self) -> Option<Decided> {
         match self {
             Self::Http(_, grant) => Some(Decided {
+                target: grant.target.name().clone(),
+                by: DecidedBy::Rule(grant.rule),
+            }),
+            Self::Ssh(_, grant) => Some(Decided {
                 target: grant.target.name().clone(),
                 by: DecidedBy::Rule(grant.rule),
             }),
@@ -141,6 +151,7 @@ impl Permitted {
         match self {
             Self::Http(action, _) => action.max_bytes,
             Self::Helper(..) => None,
+            Self::Ssh(action, _) => action.max_bytes(),
         }
     }
 }
@@ -305,6 +316,11 @@ pub fn judge(policy: &Policy, action: Action) -> Verdict {
                 Permitted::Helper(action, words, grant(policy, helper, rule))
             })
         }
+        Action::Ssh(action) => {
+            conclude(decide_ssh::decide(policy, action), |(host, action), rule| {
+                Permitted::Ssh(action, grant(policy, host, rule))
+            })
+        }
     }
 }
 
@@ -350,6 +366,11 @@ fn digest(permitted: &Permitted) -> Digest {
             grant.target.encode(&mut part);
             action.encode(&mut part);
             words.encode(&mut part);
+        }
+        Permitted::Ssh(action, grant) => {
+            encode_terms(grant, &mut part);
+            grant.target.encode(&mut part);
+            action.encode(&mut part);
         }
     }
     Digest(hash.finalize().into())

@@ -72,6 +72,11 @@ impl Limits {
         self.size(&KEPT_RESULTS_BYTES)
     }
 
+    /// Bytes of a remote command's stdout, or of a file of a host, that are read.
+    pub fn ssh_read_bytes(&self) -> usize {
+        self.size(&SSH_READ_BYTES)
+    }
+
     /// Bytes of a helper's stdout that are read.
     pub fn helper_stdout_bytes(&self) -> usize {
         self.size(&HELPER_STDOUT_BYTES)
@@ -134,6 +139,12 @@ pub const ARGUMENT_FAULTS: usize = 16;
 pub const HEADERS: usize = 64;
 /// Bytes of names and values of all headers that one request sets.
 pub const HEADER_BYTES: usize = 16 * 1024;
+/// Longest command that is sent to a host, quotes included: what libssh2 takes for one packet.
+pub const SSH_COMMAND_BYTES: usize = 34_725;
+/// Longest path of a file on a host, in bytes.
+pub const REMOTE_PATH_BYTES: usize = 4096;
+/// Hosts through which another one is reached, at most.
+pub const SSH_HOPS: usize = 3;
 /// Largest `config.json` in bytes.
 pub const CONFIG_BYTES: usize = 1024 * 1024;
 /// Largest credential in bytes.
@@ -259,6 +270,8 @@ pub const AUDIT_TEXT_BYTES: usize = 512 * 1024;
 pub const AUDIT_EVENT_BYTES: usize = 384 * 1024;
 /// Longest end of a call, as text: room for one is kept for each call that is open.
 pub const AUDIT_OUTCOME_BYTES: usize = 1532;
+/// Longest word of a host in the end of a call: the name of a signal, a key.
+pub const AUDIT_HOST_WORD_BYTES: usize = 80;
 /// Room in the record's segment is made ready in steps of this many bytes.
 pub const AUDIT_ROOM_BYTES: u64 = 32 * 1024;
 /// Events that wait for the record; one more that would act is refused.

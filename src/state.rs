@@ -54,7 +54,7 @@ impl State {
 pub enum Outcome {
     /// The far side reported success.
     Success,
-    /// The far side reported a failure: an HTTP status of 400 or more.
+    /// The far side reported a failure: an HTTP status of 400 or more, a command's exit status other than 0 or signal.
     RemoteFailure,
     /// A helper reported a failure: an exit status other than 0, a signal, or a result that is not what it should be.
     LocalFailure,
@@ -97,6 +97,8 @@ pub enum Reason {
     NoTarget,
     /// The URL can be read in more than one way.
     AmbiguousUrl,
+    /// The command is one for a shell, which could mean anything, and no rule allows those.
+    AmbiguousCommand,
     /// A header that may not be sent.
     Header,
     /// The arguments do not fit the tool's schema.
@@ -117,7 +119,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Policy,
         Self::Person,
         Self::NoApprover,
@@ -128,6 +130,7 @@ impl Reason {
         Self::ConfigFaulty,
         Self::NoTarget,
         Self::AmbiguousUrl,
+        Self::AmbiguousCommand,
         Self::Header,
         Self::Arguments,
         Self::Credential,
@@ -151,6 +154,7 @@ impl Reason {
             Self::ConfigFaulty => "config_faulty",
             Self::NoTarget => "no_target",
             Self::AmbiguousUrl => "ambiguous_url",
+            Self::AmbiguousCommand => "ambiguous_command",
             Self::Header => "header",
             Self::Arguments => "arguments",
             Self::Credential => "credential",
@@ -204,6 +208,31 @@ impl StreamEnd {
             Self::ReaderCompletedAfterDeadline => "reader_completed_after_deadline",
             Self::NotShownEnded => "not_shown_ended",
             Self::NotStarted => "not_started",
+        }
+    }
+}
+
+/// What became of a command at a host that was to be stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RemoteStop {
+    /// It was seen to have ended.
+    Ended,
+    /// It was signalled, and not seen to have ended.
+    NotShown,
+    /// It was not signalled: it may still run.
+    MayRun,
+}
+
+impl RemoteStop {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Self::Ended, Self::NotShown, Self::MayRun];
+
+    /// The word in results and in the record.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::NotShown => "not_shown_ended",
+            Self::MayRun => "may_still_run",
         }
     }
 }

@@ -244,3 +244,42 @@ fn only_a_yes_to_this_very_question_permits() {
     assert_eq!(decide("https://h.test/y", Answer::Approve), Err(Reason::CardVoid));
     assert_eq!(decide("https://h.test/y", Answer::Refuse), Err(Reason::CardVoid));
 }
+
+#[test]
+fn a_question_about_a_host_is_bound_to_all_that_would_run() {
+    let arguments = |command: &str| format!(r#"{{ "host": "h", "command": "{command}" }}"#);
+    let ask = |host: &str, arguments: &str| {
+        let text = format!(
+            r#"{{ "version": 1,
+                "ssh": {{ "h": {{ "user": "u", "credential": "c", {host}, "rules": [{{ "decision": "ask", "shell": true }}] }} }},
+                "credentials": {{ "c": {{ "type": "ssh_key", "source": {{ "file": "/k" }} }} }} }}"#
+        );
+        let policy = config::parse(&text).unwrap();
+        let tool = keyward::gateway::tools::find(&policy, "ssh_exec").unwrap();
+        let arguments = keyward::wire::json::Json::check(arguments).unwrap().value;
+        let arguments = tool.input.check(Some(arguments)).unwrap();
+        let action = keyward::gateway::tools::action("ssh_exec", &arguments).unwrap();
+        match judge(&policy, action) {
+            Verdict::Ask(pending) => pending.digest(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let host = r#""address": "h.test""#;
+    let digests = [
+        ask(host, &arguments("a b")),
+        ask(host, &arguments("a c")),
+        ask(host, &arguments("'a b'")),
+        ask(host, &arguments("a b;")),
+        ask(host, &arguments("a 'é'")),
+        ask(&format!(r#"{host}, "remote_shell": "posix""#), &arguments("a 'é'")),
+        ask(r#""address": "i.test""#, &arguments("a b")),
+    ];
+    for (place, digest) in digests.iter().enumerate() {
+        assert!(!digests[..place].contains(digest), "{place}");
+    }
+    assert_eq!(
+        ask(host, &arguments("  a  b ")),
+        digests[0],
+        "the same words are the same question"
+    );
+}

@@ -153,7 +153,8 @@ fn say_json(headers: &mut Vec<Header>) {
     }
 }
 
-fn parse_timeout(seconds: Option<u64>) -> Result<Option<Duration>, Refused> {
+/// How long a call says that it may take.
+pub(super) fn parse_timeout(seconds: Option<u64>) -> Result<Option<Duration>, Refused> {
     const MAX: u64 = limits::TIMEOUT_MAX_SECONDS;
     match seconds {
         Some(1..=MAX) | None => Ok(seconds.map(Duration::from_secs)),
@@ -161,7 +162,8 @@ fn parse_timeout(seconds: Option<u64>) -> Result<Option<Duration>, Refused> {
     }
 }
 
-fn parse_max_bytes(bytes: Option<u64>) -> Result<Option<usize>, Refused> {
+/// How much a call says that it wants to see.
+pub(super) fn parse_max_bytes(bytes: Option<u64>) -> Result<Option<usize>, Refused> {
     const MAX: usize = limits::SHOWN_MAX_BYTES;
     let Some(bytes) = bytes else { return Ok(None) };
     match usize::try_from(bytes) {

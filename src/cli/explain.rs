@@ -9,6 +9,7 @@ use crate::home::{self, Config, Home};
 use crate::policy::Policy;
 use crate::policy::explain::explain;
 use crate::policy::explain_helper::explain as explain_helper;
+use crate::policy::explain_ssh::explain as explain_ssh;
 use crate::wire::json::{Json, Kind};
 
 /// Explains one call.
@@ -50,6 +51,21 @@ fn no_tool(policy: &Policy, tool: &str) -> String {
 
 /// A call as it may be written.
 fn example(policy: &Policy, tool: &str) -> String {
+    let host = policy.hosts().first().map_or("web1", |host| host.name().as_str());
+    match tool {
+        tools::SSH_EXEC => {
+            return format!("ssh_exec '{{\"host\":\"{host}\",\"command\":\"uptime\"}}'");
+        }
+        tools::SSH_UPLOAD => {
+            return format!(
+                "ssh_upload '{{\"host\":\"{host}\",\"path\":\"/srv/x\",\"content\":\"...\"}}'"
+            );
+        }
+        tools::SSH_DOWNLOAD => {
+            return format!("ssh_download '{{\"host\":\"{host}\",\"path\":\"/srv/x\"}}'");
+        }
+        _ => {}
+    }
     match policy.helper(tool) {
         None => "http_request '{\"method\":\"GET\",\"url\":\"https://api.example.com/x\"}'".into(),
         Some(helper) => {
@@ -85,6 +101,10 @@ fn explained(policy: &Policy, tool: &str, arguments: &str) -> Result<Explained, 
         }
         Action::Helper(action) => {
             let explanation = explain_helper(policy, &action);
+            Explained { text: explanation.to_string(), json: explanation.to_json() }
+        }
+        Action::Ssh(action) => {
+            let explanation = explain_ssh(policy, action);
             Explained { text: explanation.to_string(), json: explanation.to_json() }
         }
     })

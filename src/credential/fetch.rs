@@ -60,7 +60,7 @@ impl CredentialFault {
 pub fn fetch(permission: &Authorized) -> Result<Option<Fetched<'_>>, CredentialFault> {
     match permission.permitted() {
         Permitted::Http(_, grant) => grant.target().credential.as_ref().map(fetch_one).transpose(),
-        Permitted::Helper(..) => Ok(None),
+        Permitted::Helper(..) | Permitted::Ssh(..) => Ok(None),
     }
 }
 

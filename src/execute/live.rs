@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use super::cut::Cut;
+use super::cut::{Cut, WasCut};
 use super::helper::Helpers;
 use super::http::{Http, Poster};
-use super::{Execute, Job, Observation};
+use super::{End, Execute, Job, Observation};
 use crate::authorize::Permitted;
 use crate::child::Children;
 use crate::home::Home;
+use crate::state::Reason;
 
 /// Runs each action by its kind.
 #[derive(Debug)]
@@ -40,6 +41,13 @@ impl Execute for Live {
         match job.action.permitted() {
             Permitted::Http(action, grant) => self.http.run(&job, action, grant, cut),
             Permitted::Helper(_, words, grant) => self.helpers.run(&job, words, grant, cut),
+            Permitted::Ssh(..) => match cut.begin().and_then(|()| cut.end()) {
+                Ok(()) => {
+                    let message = "This build of Keyward reaches no hosts.";
+                    Observation::new(End::NotDispatched(Reason::Network), Some(message.into()))
+                }
+                Err(WasCut) => Observation::new(End::CancelledBefore, None),
+            },
         }
     }
 }

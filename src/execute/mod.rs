@@ -8,6 +8,7 @@ pub mod http;
 pub mod live;
 pub mod rate;
 pub mod record;
+pub mod ssh;
 
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use crate::policy::Policy;
 use crate::policy::helper::Retained;
 use crate::state::{Kept, Outcome, Reason, State, StreamEnd};
 use cut::Cut;
+use ssh::{FileResult, SshResult};
 
 pub use crate::child::StdoutEnd;
 pub use helper::CAPTURED;
@@ -41,7 +43,9 @@ pub struct Job {
 pub struct Bounds {
     /// Bytes of a response body, after decompression.
     pub http_read_bytes: usize,
-    /// Of a helper.
+    /// Bytes of a remote command's stdout, or of a file of a host.
+    pub ssh_read_bytes: usize,
+    /// Of a helper; the bounds of its stderr are those of a remote command too.
     pub helper: HelperBounds,
 }
 
@@ -74,7 +78,11 @@ impl Bounds {
             retained: policy.retain(),
             grace: limits.shutdown_grace(),
         };
-        Self { http_read_bytes: limits.http_read_bytes(), helper }
+        Self {
+            http_read_bytes: limits.http_read_bytes(),
+            ssh_read_bytes: limits.ssh_read_bytes(),
+            helper,
+        }
     }
 }
 
@@ -104,6 +112,10 @@ pub enum Seen {
     Http(HttpResponse),
     /// Of a helper.
     Helper(Box<HelperResult>),
+    /// Of a command at a host.
+    Ssh(Box<SshResult>),
+    /// Of a file of a host.
+    File(Box<FileResult>),
 }
 
 /// What a helper printed, redacted, and how it ended.
@@ -181,7 +193,7 @@ impl Observation {
     pub fn http(&self) -> Option<&HttpResponse> {
         match self.seen.as_ref()? {
             Seen::Http(response) => Some(response),
-            Seen::Helper(_) => None,
+            Seen::Helper(_) | Seen::Ssh(_) | Seen::File(_) => None,
         }
     }
 }

@@ -16,9 +16,11 @@ use sha2::{Digest as _, Sha256};
 use super::cut::{Cut, WasCut};
 use super::{End, Execute, Job, Observation};
 use crate::action::http::{Header, HttpAction};
+use crate::action::ssh::{Command, Download, Exec, SshAction, Upload};
 use crate::authorize::{Grant, Permitted};
 use crate::policy::config::HttpTarget;
 use crate::policy::helper::{Helper, Words};
+use crate::policy::host::SshHost;
 use crate::state::Reason;
 
 /// Writes each action to a file, a line each.
@@ -77,6 +79,7 @@ struct Line<'a> {
 enum Recorded<'a> {
     Http(RecordedHttp<'a>),
     Helper(RecordedHelper<'a>),
+    Ssh(RecordedSsh<'a>),
 }
 
 impl<'a> Recorded<'a> {
@@ -84,6 +87,7 @@ impl<'a> Recorded<'a> {
         match permitted {
             Permitted::Http(action, grant) => Self::Http(RecordedHttp::new(grant, action)),
             Permitted::Helper(_, words, grant) => Self::Helper(RecordedHelper::new(grant, words)),
+            Permitted::Ssh(action, grant) => Self::Ssh(RecordedSsh::new(grant, action)),
         }
     }
 }
@@ -119,6 +123,90 @@ impl<'a> RecordedHelper<'a> {
                 .iter()
                 .map(|(_, entry)| entry.name.as_str())
                 .collect(),
+        }
+    }
+}
+
+#[derive(serde::Serialize)]
+struct RecordedSsh<'a> {
+    tool: &'static str,
+    target: &'a str,
+    destination: String,
+    rule: usize,
+    #[serde(flatten)]
+    does: Does<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credential: Option<&'a str>,
+}
+
+/// What would be sent to a host.
+#[derive(serde::Serialize)]
+#[serde(untagged)]
+enum Does<'a> {
+    Exec {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        argv: Option<&'a [String]>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        shell: Option<&'a str>,
+        sent: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stdin_bytes: Option<usize>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stdin_sha256: Option<String>,
+    },
+    Upload {
+        path: &'a str,
+        mode: String,
+        content_bytes: usize,
+        content_sha256: String,
+    },
+    Download {
+        path: &'a str,
+    },
+}
+
+impl<'a> RecordedSsh<'a> {
+    fn new(grant: &'a Grant<SshHost>, action: &'a SshAction) -> Self {
+        let host = grant.target();
+        Self {
+            tool: action.tool(),
+            target: host.name().as_str(),
+            destination: host.destination(),
+            rule: grant.rule(),
+            does: Does::of(action),
+            credential: host.credential().map(|credential| credential.name().as_str()),
+        }
+    }
+}
+
+impl<'a> Does<'a> {
+    fn of(action: &'a SshAction) -> Self {
+        match action {
+            SshAction::Exec(Exec { host: _, command, stdin, timeout: _, max_bytes: _ }) => {
+                let (argv, shell) = match command {
+                    Command::Simple(simple) => (Some(simple.words()), None),
+                    Command::Shell(shell) => (None, Some(shell.as_str())),
+                };
+                let stdin = stdin.as_deref();
+                Self::Exec {
+                    argv,
+                    shell,
+                    sent: command.sent(),
+                    stdin_bytes: stdin.map(<[u8]>::len),
+                    stdin_sha256: stdin.map(|stdin| hex(&Sha256::digest(stdin))),
+                }
+            }
+            SshAction::Upload(Upload { host: _, path, content, mode, timeout: _ }) => {
+                Self::Upload {
+                    path: path.as_str(),
+                    mode: mode.to_string(),
+                    content_bytes: content.len(),
+                    content_sha256: hex(&Sha256::digest(content)),
+                }
+            }
+            SshAction::Download(Download { host: _, path, timeout: _, max_bytes: _ }) => {
+                Self::Download { path: path.as_str() }
+            }
         }
     }
 }

@@ -8,18 +8,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
+use super::intent::intent;
 use super::keeping::Keeping;
-use crate::action::http::HttpAction;
-use crate::audit::event::{
-    Act, Configuration, Counters, Digest, Ended, Event, Intent, Refused, SessionStarted,
-};
+use crate::audit::event::{Configuration, Counters, Ended, Event, Refused, SessionStarted};
 use crate::audit::{Audit, Ticket, Unavailable, ancestry, random};
 use crate::authorize::Permitted;
+use crate::execute::ssh::Moved;
 use crate::execute::{End, Observation, Seen};
-use crate::name::CallId;
+use crate::name::{CallId, Name};
 use crate::policy::Policy;
 use crate::policy::decide::{Decided, DecidedBy};
-use crate::policy::helper::Words;
 use crate::state::{Outcome, Reason, State};
 
 /// The record as workers use it: the two things that are waited for.
@@ -176,13 +174,13 @@ impl Journal {
 
     /// Notes a call that came to nothing.
     pub fn refuse(&self, came: &Came<'_>, state: State, reason: Option<Reason>) {
-        let Came { call, tool, about, received_ms, decided } = *came;
+        let Came { call, tool, target, about, received_ms, decided } = *came;
         self.ledger.note(&Event::Refused(Refused {
             call: Some(call),
             state,
             reason,
             tool: Some(tool.into()),
-            target: decided.map(|decided| decided.target.clone()),
+            target: decided.map(|decided| &decided.target).or(target).cloned(),
             rule: decided.and_then(|decided| rule(decided.by)),
             received_ms: Some(received_ms),
             about: about.map(String::from),
@@ -220,6 +218,8 @@ pub struct Came<'a> {
     pub call: CallId,
     /// The tool.
     pub tool: &'a str,
+    /// The host that it names.
+    pub target: Option<&'a Name>,
     /// What it asks for, in short.
     pub about: Option<&'a str>,
     /// When it came, in milliseconds since 1970.
@@ -267,65 +267,12 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// A rule in the record's words.
-fn rule(by: DecidedBy) -> Option<String> {
+pub(super) fn rule(by: DecidedBy) -> Option<String> {
     match by {
         DecidedBy::Rule(place) => Some(format!("rules[{place}]")),
         DecidedBy::NoRule => Some("none".into()),
         DecidedBy::Target => None,
     }
-}
-
-fn intent(call: CallId, permitted: &Permitted, received_ms: u64) -> Intent {
-    let authorized_ms = now_ms();
-    match permitted {
-        Permitted::Http(action, grant) => {
-            let target = grant.target();
-            Intent {
-                call,
-                tool: "http_request".into(),
-                target: Some(target.name().clone()),
-                rule: rule(DecidedBy::Rule(grant.rule())),
-                credentials: target.credential.iter().map(|entry| entry.name.clone()).collect(),
-                approval: None,
-                received_ms,
-                authorized_ms,
-                act: http(action),
-            }
-        }
-        Permitted::Helper(action, words, grant) => Intent {
-            call,
-            tool: action.tool.clone(),
-            target: None,
-            rule: None,
-            credentials: grant
-                .target()
-                .credentials()
-                .iter()
-                .map(|(_, entry)| entry.name.clone())
-                .collect(),
-            approval: None,
-            received_ms,
-            authorized_ms,
-            act: command(words),
-        },
-    }
-}
-
-fn http(action: &HttpAction) -> Act {
-    // What the agent sees of an action and what it waits for is no part of what is sent.
-    let HttpAction { method, url, headers, body, timeout: _, max_bytes: _ } = action;
-    Act::Http {
-        method: method.as_str().into(),
-        url: url.uri.to_string(),
-        headers: headers.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
-        body: body.as_deref().map(Digest::of),
-    }
-}
-
-fn command(words: &Words) -> Act {
-    let Words { argv, stdin } = words;
-    let stdin = (!stdin.is_empty()).then(|| Digest::of(stdin));
-    Act::Command { host: None, words: argv.clone(), stdin }
 }
 
 fn ended(call: CallId, seen: &Observation, dispatched_ms: u64) -> Ended {
@@ -357,5 +304,25 @@ fn ended(call: CallId, seen: &Observation, dispatched_ms: u64) -> Ended {
             diagnostics: Some(result.diagnostics.clone()),
             ..ended
         },
+        Some(Seen::Ssh(result)) => Ended {
+            received_bytes: Some(result.stdout_bytes_seen),
+            redactions: result.redactions,
+            diagnostics: Some(result.diagnostics.clone()),
+            remote_stop: result.remote_stop,
+            new_host_key: result.new_host_key.as_ref().map(ToString::to_string),
+            ..ended
+        },
+        Some(Seen::File(result)) => {
+            let new_host_key = result.new_host_key.as_ref().map(ToString::to_string);
+            match &result.moved {
+                Moved::There { bytes } => Ended { sent_bytes: Some(*bytes), new_host_key, ..ended },
+                Moved::Back { content: _, bytes_seen, end: _, redactions } => Ended {
+                    received_bytes: Some(*bytes_seen),
+                    redactions: *redactions,
+                    new_host_key,
+                    ..ended
+                },
+            }
+        }
     }
 }

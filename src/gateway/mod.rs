@@ -6,6 +6,7 @@
 pub mod descriptors;
 pub mod dispatch;
 pub mod inflight;
+mod intent;
 pub mod journal;
 pub mod keeping;
 pub mod kept;

@@ -1,15 +1,21 @@
 //! The tools that Keyward offers: their descriptions, and the way from arguments to an action.
 
+mod ssh;
+
 use serde_json::{Value, json};
 
 use crate::action::helper::HelperAction;
 use crate::action::http::{HttpAction, HttpRequest, Method};
+use crate::action::ssh::SshAction;
 use crate::action::{Action, Refused};
 use crate::limits;
 use crate::mcp::catalog::{Annotations, Arguments, ObjectSchema, Property, Schema, Tool};
+use crate::name::Name;
 use crate::policy::Policy;
 use crate::policy::helper::Helper;
 use crate::state::{Kept, Outcome, Reason, State, StreamEnd};
+
+pub use ssh::{SSH_DOWNLOAD, SSH_EXEC, SSH_UPLOAD};
 
 /// Makes one HTTP request.
 pub const HTTP_REQUEST: &str = "http_request";
@@ -25,6 +31,7 @@ pub fn catalog(policy: &Policy) -> Vec<Tool> {
     if !policy.targets().is_empty() {
         tools.push(http_request(policy));
     }
+    tools.extend(ssh::tools(policy));
     let helpers = policy.helpers().iter().filter(|helper| !helper.resolve_only());
     let helpers: Vec<Tool> = helpers.map(|entry| helper(policy, entry)).collect();
     if !tools.is_empty() || !helpers.is_empty() {
@@ -40,14 +47,27 @@ pub fn find(policy: &Policy, name: &str) -> Option<Tool> {
     listed.or_else(|| policy.helper(name).map(|entry| helper(policy, entry)))
 }
 
+/// The host that a call of a tool for hosts names.
+pub fn host(tool: &str, arguments: &Arguments<'_>) -> Option<Name> {
+    let is_for_hosts = matches!(tool, SSH_EXEC | SSH_UPLOAD | SSH_DOWNLOAD);
+    arguments.text("host").filter(|_| is_for_hosts).and_then(|host| Name::parse(&host))
+}
+
 /// The action that a call of an acting tool asks for.
 ///
 /// # Errors
 /// [`Refused`]: the arguments fit the schema and can still not be sent.
 pub fn action(tool: &str, arguments: &Arguments<'_>) -> Result<Action, Refused> {
-    if tool != HTTP_REQUEST {
-        return HelperAction::parse(tool, arguments).map(Action::Helper);
+    match tool {
+        HTTP_REQUEST => http_action(arguments).map(Action::Http),
+        SSH_EXEC => SshAction::parse_exec(arguments).map(Action::Ssh),
+        SSH_UPLOAD => SshAction::parse_upload(arguments).map(Action::Ssh),
+        SSH_DOWNLOAD => SshAction::parse_download(arguments).map(Action::Ssh),
+        _ => HelperAction::parse(tool, arguments).map(Action::Helper),
     }
+}
+
+fn http_action(arguments: &Arguments<'_>) -> Result<HttpAction, Refused> {
     let request = HttpRequest {
         method: arguments.text("method").unwrap_or_default(),
         url: arguments.text("url").unwrap_or_default(),
@@ -57,7 +77,7 @@ pub fn action(tool: &str, arguments: &Arguments<'_>) -> Result<Action, Refused> 
         timeout_seconds: arguments.integer("timeout_seconds"),
         max_bytes: arguments.integer("max_bytes"),
     };
-    HttpAction::parse(request).map(Action::Http)
+    HttpAction::parse(request)
 }
 
 fn http_request(policy: &Policy) -> Tool {
@@ -198,8 +218,11 @@ fn http_output() -> Value {
     )
 }
 
+fn count() -> Value {
+    json!({ "type": "integer" })
+}
+
 fn helper_output() -> Value {
-    let count = json!({ "type": "integer" });
     output(
         &[Outcome::Success, Outcome::LocalFailure],
         json!({
@@ -207,11 +230,11 @@ fn helper_output() -> Value {
             "exit_signal": { "type": "string", "description": "The signal that ended it, without SIG." },
             "stream_end": { "type": "string", "enum": StreamEnd::ALL.map(StreamEnd::as_str) },
             "body_end": { "type": "string", "description": "Why the result, its stdout, ends where it does." },
-            "stdout_bytes_seen": count,
+            "stdout_bytes_seen": count(),
             "result": { "description": "Its stdout, where that is JSON by agreement and shown whole." },
             "stderr": { "type": "string", "description": "The end of what it printed beside its result." },
-            "stderr_bytes_seen": count,
-            "stderr_bytes_retained": count,
+            "stderr_bytes_seen": count(),
+            "stderr_bytes_retained": count(),
             "stderr_kept": { "type": "string", "enum": Kept::ALL.map(Kept::as_str) },
             "stderr_truncated": { "type": "boolean" },
             "debug_active": { "type": "boolean" },

@@ -70,6 +70,15 @@ pub(super) const HTTP_READ_BYTES: Limit = Limit {
     meaning: "how much of a response body is read, after decompression",
 };
 
+pub(super) const SSH_READ_BYTES: Limit = Limit {
+    key: "limits.ssh_read_bytes",
+    unit: Unit::Bytes,
+    default: Some(8 * MIB),
+    min: 4 * KIB,
+    max: 64 * MIB,
+    meaning: "how much of a remote command's stdout, or of a file of a host, is kept",
+};
+
 pub(super) const WORKERS: Limit = Limit {
     key: "limits.workers",
     unit: Unit::Count,
@@ -183,6 +192,7 @@ pub const TABLE: &[Limit] = &[
     FRAME_BYTES,
     SHOWN_BYTES,
     HTTP_READ_BYTES,
+    SSH_READ_BYTES,
     WORKERS,
     CALLS_IN_FLIGHT,
     CALLS_PER_MINUTE,

@@ -9,8 +9,11 @@ pub use super::fault::Fault;
 
 use super::fault::{Faults, Node, Place};
 use super::keys::{self, VERSION};
+use super::login::SshCredential;
 use super::rule::HttpRule;
-use super::{Policy, check, decode, decode_credential, decode_helper, retained, witness};
+use super::{
+    Policy, check, decode, decode_credential, decode_helper, decode_ssh, retained, witness,
+};
 use crate::action::http::Origin;
 use crate::limits;
 use crate::name::Name;
@@ -89,6 +92,15 @@ pub struct Credential {
     pub(crate) source: Source,
 }
 
+/// A credential's entry, of either family: what is told to an API is never told to a host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum AnyCredential {
+    /// For requests and helpers.
+    Http(Credential),
+    /// For hosts.
+    Ssh(SshCredential),
+}
+
 /// How a credential is put into a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CredentialKind {
@@ -134,6 +146,7 @@ pub fn parse(text: &str) -> Result<Policy, Vec<Fault>> {
     check::check(&root, &keys::CONFIG, &mut faults);
     let credentials = decode_credential::credentials(&root, &mut faults);
     let targets = decode::targets(&root, &credentials, &mut faults);
+    let hosts = decode_ssh::hosts(&root, &credentials, &mut faults);
     let helpers = decode_helper::helpers(&root, &credentials, &mut faults);
     let limits = decode::limits(&root);
     let retain = retained::retained(&root, &limits, &mut faults);
@@ -144,7 +157,7 @@ pub fn parse(text: &str) -> Result<Policy, Vec<Fault>> {
     let targets = targets.into_iter().map(Arc::new).collect();
     let helpers = helpers.into_iter().map(Arc::new).collect();
     let witness = witness.map(Arc::new);
-    Ok(Policy { digest: digest(text), targets, helpers, limits, retain, witness })
+    Ok(Policy { digest: digest(text), targets, hosts, helpers, limits, retain, witness })
 }
 
 fn read(text: &str) -> Result<Node<'_>, Vec<Fault>> {

@@ -69,8 +69,8 @@ impl Denied {
     }
 
     /// The same, decided at this target.
-    fn at(self, target: &HttpTarget, by: DecidedBy) -> Self {
-        Self { decided: Some(Decided { target: target.name.clone(), by }), ..self }
+    pub(super) fn at(self, target: &Name, by: DecidedBy) -> Self {
+        Self { decided: Some(Decided { target: target.clone(), by }), ..self }
     }
 
     /// The state of a call that is refused like this: arguments that do not fit were never judged.
@@ -119,7 +119,7 @@ pub(crate) fn weigh<'p, 'a>(policy: &'p Policy, action: &'a HttpAction) -> Weigh
     let asked = Asked::of(action, path);
     let fits: Vec<Fit> = target.rules.iter().map(|rule| rule.fit(&asked)).collect();
     let end = match beyond_rules(target, action, &asked, &fits) {
-        Some(denied) => End::Deny(denied.at(target, DecidedBy::Target), None),
+        Some(denied) => End::Deny(denied.at(&target.name, DecidedBy::Target), None),
         None => by_rules(target, &fits),
     };
     Weighed { at: Some(AtTarget { target, asked, fits }), end }
@@ -166,7 +166,7 @@ fn beyond_rules(
 }
 
 fn by_rules<'p>(target: &'p Arc<HttpTarget>, fits: &[Fit]) -> End<'p> {
-    let denied = |message, by| Denied::new(Reason::Policy, message).at(target, by);
+    let denied = |message, by| Denied::new(Reason::Policy, message).at(&target.name, by);
     match strictest(&target.rules, fits) {
         None => End::Deny(denied("No rule allows this request.", DecidedBy::NoRule), None),
         Some((rule, Decision::Allow)) => End::Allow(target, rule),

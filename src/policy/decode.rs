@@ -9,8 +9,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 use super::check::ALL_METHODS;
-use super::config::{Credential, HttpTarget};
+use super::config::{AnyCredential, Credential, HttpTarget};
 use super::fault::{Faults, Node};
+use super::login::SshCredential;
 use super::path::{PathPattern, PatternFault};
 use super::query::QueryRule;
 use super::rule::{Decision, HttpRule};
@@ -71,7 +72,7 @@ pub(crate) fn parse_name(text: &str, node: &Node<'_>, faults: &mut Faults) -> Op
 }
 
 /// The credentials by name; `None` is one that has faults.
-pub(crate) type Credentials = BTreeMap<String, Option<Credential>>;
+pub(crate) type Credentials = BTreeMap<String, Option<AnyCredential>>;
 
 fn target(
     name: Name,
@@ -125,12 +126,44 @@ fn base(target: &Node<'_>, faults: &mut Faults) -> Option<(Origin, String)> {
     Some((url.origin, path))
 }
 
-/// The credential that an entry names.
+/// The credential that an entry of an API or of a helper names.
 pub(crate) fn credential(
     node: &Node<'_>,
     credentials: &Credentials,
     faults: &mut Faults,
 ) -> Option<Credential> {
+    match named_credential(node, credentials, faults)? {
+        AnyCredential::Http(credential) => Some(credential),
+        AnyCredential::Ssh(credential) => {
+            let what =
+                format!("is a credential for hosts, of type `{}`", credential.proof.type_word());
+            faults.add(&node.place, what, "name one of `bearer`, `basic`, `header`, `query`");
+            None
+        }
+    }
+}
+
+/// The credential that an entry of a host names.
+pub(crate) fn ssh_credential(
+    node: &Node<'_>,
+    credentials: &Credentials,
+    faults: &mut Faults,
+) -> Option<SshCredential> {
+    match named_credential(node, credentials, faults)? {
+        AnyCredential::Ssh(credential) => Some(credential),
+        AnyCredential::Http(_) => {
+            let what = "is no credential for hosts";
+            faults.add(&node.place, what, "name one of `ssh_key`, `ssh_password`, `ssh_agent`");
+            None
+        }
+    }
+}
+
+fn named_credential(
+    node: &Node<'_>,
+    credentials: &Credentials,
+    faults: &mut Faults,
+) -> Option<AnyCredential> {
     let name = node.text()?;
     let Some(known) = credentials.get(&name) else {
         let what = format!("there is no credential {}", Quote(&name));

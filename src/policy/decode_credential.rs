@@ -1,7 +1,8 @@
 //! Credentials as the configuration describes them.
 
-use super::config::{Credential, CredentialKind, Source};
+use super::config::{AnyCredential, Credential, CredentialKind, Source};
 use super::decode::{Credentials, absolute, parse_name};
+use super::decode_login;
 use super::fault::{Faults, Node};
 use super::headers;
 use super::shape::TAG;
@@ -12,7 +13,7 @@ use crate::action::quote::Quote;
 pub(crate) fn credentials(root: &Node<'_>, faults: &mut Faults) -> Credentials {
     let mut credentials = Credentials::new();
     for (name, node) in root.member("credentials").iter().flat_map(Node::members) {
-        let credential = credential(&name, &node, faults);
+        let credential = any(&name, &node, faults);
         if credential.is_none() {
             faults.cover(&node.place);
         }
@@ -21,11 +22,15 @@ pub(crate) fn credentials(root: &Node<'_>, faults: &mut Faults) -> Credentials {
     credentials
 }
 
-fn credential(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<Credential> {
+fn any(name: &str, node: &Node<'_>, faults: &mut Faults) -> Option<AnyCredential> {
     let name = parse_name(name, node, faults);
+    if decode_login::is_for_hosts(node) {
+        return decode_login::credential(name, node, faults).map(AnyCredential::Ssh);
+    }
     let kind = kind(node, faults);
     let source = node.member("source").and_then(|node| source(&node, faults));
-    Some(Credential { name: name?, kind: kind?, source: source? })
+    let credential = Credential { name: name?, kind: kind?, source: source? };
+    Some(AnyCredential::Http(credential))
 }
 
 fn kind(node: &Node<'_>, faults: &mut Faults) -> Option<CredentialKind> {
@@ -104,7 +109,8 @@ fn query(node: &Node<'_>, faults: &mut Faults) -> Option<CredentialKind> {
     Some(CredentialKind::Query { parameter })
 }
 
-fn source(node: &Node<'_>, faults: &mut Faults) -> Option<Source> {
+/// Where a value is read from.
+pub(super) fn source(node: &Node<'_>, faults: &mut Faults) -> Option<Source> {
     if let Some(node) = node.member("file") {
         return absolute(&node, faults).map(Source::File);
     }

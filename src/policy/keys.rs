@@ -1,6 +1,7 @@
 //! Every key of `config.json`.
 
 use super::keys_helper::{HELPER, HELPER_OUTPUT};
+use super::keys_ssh::{HOST, SSH_AGENT, SSH_KEY, SSH_PASSWORD};
 use super::shape::{Key, Names, Need, Shape, Variant};
 
 /// The version that this Keyward reads.
@@ -14,10 +15,10 @@ pub(crate) const CONFIG: Shape = Shape::Object(&[
     optional(
         "credentials",
         Shape::Named(Names::Entry, &CREDENTIAL),
-        "what APIs are told, by name; never a value",
+        "what APIs and hosts are told, by name; never a value",
     ),
     optional("limits", Shape::Limits("limits", &[]), "bounds that differ from the default"),
-    optional("ssh", Shape::NotServed, "SSH hosts by name"),
+    optional("ssh", Shape::Named(Names::Entry, &HOST), "SSH hosts by name"),
     optional("helpers", Shape::Named(Names::Tool, &HELPER), "local programs by name, each a tool"),
     optional("approval", Shape::NotServed, "how a person is asked"),
     optional("helper_output", HELPER_OUTPUT, "bounds of what helpers print on stderr"),
@@ -124,21 +125,20 @@ const CREDENTIAL: Shape = Shape::Tagged(&[
     not_served("aws_sigv4"),
     not_served("oauth2_client_credentials"),
     not_served("mtls"),
-    not_served("ssh_key"),
-    not_served("ssh_password"),
-    not_served("ssh_agent"),
+    SSH_KEY,
+    SSH_PASSWORD,
+    SSH_AGENT,
 ]);
 
-const SOURCE: Key = required(
-    "source",
-    Shape::Choice(&[
-        optional("file", Shape::Text, "an absolute path; one line feed at its end does not count"),
-        optional("environment", Shape::Text, "a variable of the gateway's environment"),
-        optional("vault", Shape::NotServed, "an entry of the vault"),
-        optional("command", Shape::NotServed, "a program that prints the value"),
-    ]),
-    "where the value is read from, at the moment of use",
-);
+pub(crate) const SOURCE: Key =
+    required("source", SOURCES, "where the value is read from, at the moment of use");
+
+pub(crate) const SOURCES: Shape = Shape::Choice(&[
+    optional("file", Shape::Text, "an absolute path; one line feed at its end does not count"),
+    optional("environment", Shape::Text, "a variable of the gateway's environment"),
+    optional("vault", Shape::NotServed, "an entry of the vault"),
+    optional("command", Shape::NotServed, "a program that prints the value"),
+]);
 
 pub(crate) const fn required(name: &'static str, shape: Shape, meaning: &'static str) -> Key {
     Key { name, need: Need::Required, shape, meaning }

@@ -1,29 +1,39 @@
 //! What the operator allows: the configuration, its rules, and the decision.
 
 mod alike;
+mod argv;
 mod check;
 pub mod config;
 pub mod decide;
 pub mod decide_helper;
+pub mod decide_ssh;
 mod decode;
 mod decode_argument;
 mod decode_credential;
 mod decode_helper;
+mod decode_login;
+mod decode_ssh;
 pub mod explain;
 pub mod explain_helper;
+pub mod explain_ssh;
 pub mod fault;
 mod headers;
 pub mod helper;
+pub mod host;
 mod keys;
 mod keys_helper;
+mod keys_ssh;
+pub mod login;
 mod nearest;
 mod overlap;
 pub mod path;
 pub mod query;
+pub mod remote_files;
 mod retained;
 pub mod rule;
 pub mod schema;
 mod shape;
+pub mod ssh_rule;
 mod template;
 pub mod witness;
 
@@ -35,6 +45,7 @@ use crate::mcp::catalog::Property;
 use config::HttpTarget;
 use fault::Place;
 use helper::{Helper, Retained};
+use host::SshHost;
 use witness::Witness;
 
 /// A configuration without faults.
@@ -44,6 +55,8 @@ pub struct Policy {
     pub(crate) digest: String,
     /// In the order of their names.
     pub(crate) targets: Vec<Arc<HttpTarget>>,
+    /// In the order of their names.
+    pub(crate) hosts: Vec<Arc<SshHost>>,
     /// In the order of their names.
     pub(crate) helpers: Vec<Arc<Helper>>,
     pub(crate) limits: Limits,
@@ -57,6 +70,7 @@ impl Policy {
         Self {
             digest: String::new(),
             targets: Vec::new(),
+            hosts: Vec::new(),
             helpers: Vec::new(),
             limits: Limits::default(),
             retain: Retained::default(),
@@ -72,6 +86,16 @@ impl Policy {
     /// The HTTP targets, in the order of their names.
     pub fn targets(&self) -> &[Arc<HttpTarget>] {
         &self.targets
+    }
+
+    /// The SSH hosts, in the order of their names.
+    pub fn hosts(&self) -> &[Arc<SshHost>] {
+        &self.hosts
+    }
+
+    /// The SSH host of this name.
+    pub fn host(&self, name: &str) -> Option<&Arc<SshHost>> {
+        self.hosts.iter().find(|host| host.name().as_str() == name)
     }
 
     /// The helpers, in the order of their names.

@@ -178,7 +178,11 @@ fn without_suffix(segments: &[String]) -> Option<Vec<String>> {
 /// Whether tokens fit a pattern. `Many` takes any number of tokens; `fits` judges the other two.
 ///
 /// Time: at most the product of both lengths, since only the last `Many` is ever taken back.
-fn align<T>(pattern: &[Segment], tokens: &[T], fits: impl Fn(&Segment, &T) -> bool) -> bool {
+pub(super) fn align<T>(
+    pattern: &[Segment],
+    tokens: &[T],
+    fits: impl Fn(&Segment, &T) -> bool,
+) -> bool {
     let (mut segment, mut token) = (0, 0);
     let mut last_many = None;
     while let Some(next) = tokens.get(token) {

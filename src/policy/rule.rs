@@ -138,23 +138,43 @@ fn fit_query(decision: Decision, names: &[QueryRule], query: &QueryReadings<'_>)
 }
 
 /// The rule that decides, by its place, and what it decides; `None` where no rule permits and none denies.
+pub(crate) fn strictest(rules: &[HttpRule], fits: &[Fit]) -> Option<(usize, Decision)> {
+    let hold = |fit: &Fit| match fit {
+        Fit::Whole => Hold::Whole,
+        Fit::Partly => Hold::Partly,
+        Fit::Repeated(_) | Fit::Misses(_) => Hold::Nothing,
+    };
+    let held: Vec<_> =
+        rules.iter().zip(fits).map(|(rule, fit)| (rule.decision, hold(fit))).collect();
+    strictest_of(&held)
+}
+
+/// How much of an action a rule matches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Hold {
+    /// All.
+    Whole,
+    /// Enough for a question where another rule grants, never for a grant.
+    Partly,
+    /// Nothing.
+    Nothing,
+}
+
+/// The strictest of what rules decide, by its place.
 ///
 /// A deny outranks an ask, an ask outranks an allow; the order of rules only says which of equal
-/// ones is named. A rule that asks about a part of a query holds up what another one permits.
-pub(crate) fn strictest(rules: &[HttpRule], fits: &[Fit]) -> Option<(usize, Decision)> {
-    let first = |decision: Decision, enough: fn(&Fit) -> bool| {
-        let place = |(rule, fit): (&HttpRule, &Fit)| rule.decision == decision && enough(fit);
-        rules.iter().zip(fits).position(place)
+/// ones is named. A rule that asks about a part holds up what another one permits.
+pub(crate) fn strictest_of(rules: &[(Decision, Hold)]) -> Option<(usize, Decision)> {
+    let first = |wanted: Decision, enough: &[Hold]| {
+        rules.iter().position(|(decision, hold)| *decision == wanted && enough.contains(hold))
     };
-    let whole = |fit: &Fit| *fit == Fit::Whole;
-    let somehow = |fit: &Fit| matches!(fit, Fit::Whole | Fit::Partly);
-    if let Some(place) = first(Decision::Deny, whole) {
+    if let Some(place) = first(Decision::Deny, &[Hold::Whole]) {
         return Some((place, Decision::Deny));
     }
-    let allow = first(Decision::Allow, whole);
+    let allow = first(Decision::Allow, &[Hold::Whole]);
     let ask = match allow {
-        Some(_) => first(Decision::Ask, somehow),
-        None => first(Decision::Ask, whole),
+        Some(_) => first(Decision::Ask, &[Hold::Whole, Hold::Partly]),
+        None => first(Decision::Ask, &[Hold::Whole]),
     };
     match (ask, allow) {
         (Some(place), _) => Some((place, Decision::Ask)),

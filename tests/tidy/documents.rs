@@ -2,7 +2,7 @@
 
 use keyward::execute::BodyEnd::{self, Broken, CutAtCap, NotProven, Whole, Withheld};
 use keyward::limits::{Limit, TABLE, Unit};
-use keyward::state::{Outcome, Reason, State};
+use keyward::state::{Outcome, Reason, RemoteStop, State};
 
 use crate::{Faults, read, says};
 
@@ -29,7 +29,8 @@ fn every_word_of_a_result_is_in_the_readme() {
     let reasons = Reason::ALL.map(Reason::as_str);
     let outcomes = [Outcome::Success, Outcome::RemoteFailure].map(Outcome::as_str);
     let ends = [Whole, NotProven, CutAtCap, Broken, Withheld].map(BodyEnd::as_str);
-    for word in states.iter().chain(&reasons).chain(&outcomes).chain(&ends) {
+    let stops = RemoteStop::ALL.map(RemoteStop::as_str);
+    for word in states.iter().chain(&reasons).chain(&outcomes).chain(&ends).chain(&stops) {
         if !text.contains(&format!("`{word}`")) {
             faults.add("README.md", format!("does not tell of `{word}`"));
         }

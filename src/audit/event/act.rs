@@ -1,6 +1,7 @@
 //! What an intent is about: all that will be done, in words.
 
 use super::{array, quoted};
+use crate::action::ssh::FileAccess;
 use crate::audit::row::Hash;
 use crate::wire::write::Object;
 
@@ -42,10 +43,25 @@ pub enum Act {
     Command {
         /// The host, where it is a remote one.
         host: Option<String>,
+        /// Whether it is a text for a shell.
+        is_shell: bool,
         /// Every word, or the one text of a shell command.
         words: Vec<String>,
         /// The input.
         stdin: Option<Digest>,
+    },
+    /// A file of a host.
+    File {
+        /// The host.
+        host: String,
+        /// What is done to it.
+        access: FileAccess,
+        /// Its path.
+        path: String,
+        /// Its permissions, where it is written.
+        mode: Option<String>,
+        /// What it is to hold, where it is written.
+        content: Option<Digest>,
     },
 }
 
@@ -62,11 +78,19 @@ impl Act {
                     .raw("headers", &array(headers.iter().map(pair)));
                 with_digest(object, "body", body.as_ref()).end()
             }
-            Self::Command { host, words, stdin } => {
-                let object = Object::new()
-                    .text_if("host", host.as_deref())
-                    .raw("words", &array(words.iter().map(|word| quoted(word))));
+            Self::Command { host, is_shell, words, stdin } => {
+                let object = Object::new().text_if("host", host.as_deref());
+                let object = if *is_shell { object.boolean("shell", true) } else { object };
+                let object = object.raw("words", &array(words.iter().map(|word| quoted(word))));
                 with_digest(object, "stdin", stdin.as_ref()).end()
+            }
+            Self::File { host, access, path, mode, content } => {
+                let object = Object::new()
+                    .text("host", host)
+                    .text("access", access.as_str())
+                    .text("path", path)
+                    .text_if("mode", mode.as_deref());
+                with_digest(object, "content", content.as_ref()).end()
             }
         }
     }

@@ -3,8 +3,9 @@
 use super::act::Act;
 use super::{array, number_if, processes, quoted, short};
 use crate::execute::Diagnostics;
+use crate::limits;
 use crate::name::{CallId, Name};
-use crate::state::{Outcome, Reason, State};
+use crate::state::{Outcome, Reason, RemoteStop, State};
 use crate::wire::write::Object;
 
 /// A process, as the kernel tells it.
@@ -105,7 +106,11 @@ pub struct Ended {
     pub received_bytes: Option<u64>,
     /// Places where a credential was taken out.
     pub redactions: u64,
-    /// Of a child.
+    /// What became of a command at a host that was to be stopped.
+    pub remote_stop: Option<RemoteStop>,
+    /// A host's key that was new and is stored now: its type and fingerprint.
+    pub new_host_key: Option<String>,
+    /// Of a child, or of a command at a host.
     pub diagnostics: Option<Diagnostics>,
     /// Whether nobody saw it: the session was over and the call still listed. It counts only where
     /// no other end is recorded, since a session may be cut off between an end and its unlisting.
@@ -125,6 +130,8 @@ impl Ended {
             sent_bytes: None,
             received_bytes: None,
             redactions: 0,
+            remote_stop: None,
+            new_host_key: None,
             diagnostics: None,
             is_presumed: false,
         }
@@ -209,6 +216,7 @@ impl Ended {
     pub(super) fn members(&self, object: Object) -> Object {
         let Self { call, state, outcome, reason, dispatched_ms, status, .. } = self;
         let Self { sent_bytes, received_bytes, redactions, diagnostics, is_presumed, .. } = self;
+        let Self { remote_stop, new_host_key, .. } = self;
         let object = object
             .text("call", &call.to_string())
             .text("state", state.as_str())
@@ -222,6 +230,9 @@ impl Ended {
             ("redactions", (*redactions > 0).then_some(*redactions)),
         ];
         let object = numbers.into_iter().fold(object, number_if);
+        let object = object
+            .text_if("remote_stop", remote_stop.map(RemoteStop::as_str))
+            .text_if("new_host_key", new_host_key.as_deref().map(brief));
         let object = if *is_presumed { object.boolean("presumed", true) } else { object };
         diagnostics.iter().fold(object, of_child)
     }
@@ -249,7 +260,12 @@ fn of_child(object: Object, diagnostics: &Diagnostics) -> Object {
         Some(status) => object.raw("exit_status", &status.to_string()),
         None => object,
     };
-    object.text_if("exit_signal", exit_signal.as_deref())
+    object.text_if("exit_signal", exit_signal.as_deref().map(brief))
+}
+
+/// As much of a word that a host chose as the room for an end takes.
+fn brief(text: &str) -> &str {
+    &text[..text.floor_char_boundary(limits::AUDIT_HOST_WORD_BYTES)]
 }
 
 impl Refused {

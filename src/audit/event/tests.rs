@@ -1,7 +1,7 @@
 use super::*;
 use crate::execute::Diagnostics;
 use crate::name::Name;
-use crate::state::{Kept, Outcome, State, StreamEnd};
+use crate::state::{Kept, Outcome, RemoteStop, State, StreamEnd};
 
 fn session() -> SessionId {
     SessionId::new([7; 16])
@@ -60,18 +60,21 @@ fn the_longest_end_fits_the_room_that_is_kept_for_it() {
     (ended.sent_bytes, ended.received_bytes) = (Some(u64::MAX), Some(u64::MAX));
     ended.redactions = u64::MAX;
     ended.is_presumed = true;
+    ended.remote_stop = Some(RemoteStop::NotShown);
+    ended.new_host_key = Some("x".repeat(100_000));
     ended.diagnostics = Some(Diagnostics {
         stderr_bytes_seen: u64::MAX,
         stderr_bytes_retained: u64::MAX,
         stderr_kept: Kept::HeadAndTail,
         stderr_truncated: false,
         exit_status: Some(i32::MIN),
-        exit_signal: Some("VTALRM".into()),
+        // Of a host, which may say anything.
+        exit_signal: Some("\u{1}".repeat(100_000)),
         debug_active: false,
         stream_end: StreamEnd::ReaderCompletedAfterDeadline,
     });
     let text = Event::Ended(ended).write(session(), u64::MAX).unwrap();
-    assert!(text.len() < limits::AUDIT_OUTCOME_BYTES / 2, "{}", text.len());
+    assert!(text.len() < limits::AUDIT_OUTCOME_BYTES, "{}", text.len());
 }
 
 #[test]
@@ -90,4 +93,33 @@ fn what_is_too_long_is_no_event() {
         fingerprint: None,
     });
     assert!(refused.write(session(), 0).unwrap().len() < 1024);
+}
+
+fn act(act: Act) -> String {
+    let Event::Intent(intent) = intent("") else { unreachable!() };
+    let text = Event::Intent(Intent { act, ..intent }).write(session(), 5).unwrap();
+    text.split_once("\"act\":").unwrap().1.trim_end_matches('}').to_owned() + "}"
+}
+
+#[test]
+fn an_intent_at_a_host_holds_every_word() {
+    let command = |is_shell, words: &[&str]| Act::Command {
+        host: Some("u@h.test:22".into()),
+        is_shell,
+        words: words.iter().map(|word| (*word).into()).collect(),
+        stdin: None,
+    };
+    assert_eq!(act(command(false, &["a", "b c"])), r#"{"host":"u@h.test:22","words":["a","b c"]}"#);
+    assert_eq!(
+        act(command(true, &["a; b"])),
+        r#"{"host":"u@h.test:22","shell":true,"words":["a; b"]}"#
+    );
+    let file = Act::File {
+        host: "u@h.test:22".into(),
+        access: crate::action::ssh::FileAccess::Write,
+        path: "/a".into(),
+        mode: Some("0600".into()),
+        content: None,
+    };
+    assert_eq!(act(file), r#"{"host":"u@h.test:22","access":"write","path":"/a","mode":"0600"}"#);
 }

@@ -210,8 +210,25 @@ impl Call<'_> {
 fn act(intent: &Entry) -> String {
     match (intent.text(&["act", "method"]), intent.text(&["act", "url"])) {
         (Some(method), Some(url)) => format!("{method} {url}"),
-        _ => intent.texts(&["act", "words"]).join(" "),
+        _ => match (intent.text(&["act", "access"]), intent.text(&["act", "path"])) {
+            (Some(access), Some(path)) => format!("{access} {path}"),
+            _ => command(intent),
+        },
     }
+}
+
+/// The words of a command. Those of one for a host are told apart, since a shell read them.
+fn command(intent: &Entry) -> String {
+    let words = intent.texts(&["act", "words"]);
+    if intent.text(&["act", "host"]).is_none() || intent.is(&["act", "shell"]) {
+        return words.join(" ");
+    }
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-./:,+@%=".contains(it);
+    let shown = words.iter().map(|word| match word.as_str() {
+        word if !word.is_empty() && word.chars().all(is_plain) => word.into(),
+        word => format!("'{word}'"),
+    });
+    shown.collect::<Vec<String>>().join(" ")
 }
 
 #[cfg(test)]

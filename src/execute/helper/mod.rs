@@ -110,7 +110,7 @@ fn redactor(credentials: &[(String, Fetched<'_>)]) -> Redactor {
 }
 
 fn bounds(job: &Job, helper: &Helper, debug_active: bool) -> child::Bounds {
-    let super::Bounds { http_read_bytes: _, helper: bounds } = &job.bounds;
+    let super::Bounds { http_read_bytes: _, ssh_read_bytes: _, helper: bounds } = &job.bounds;
     let raised = |bytes: usize, to: usize| if debug_active { bytes.max(to) } else { bytes };
     let per_call =
         raised(bounds.stderr_retained_per_call_bytes, limits::DEBUG_RETAINED_PER_CALL_BYTES);

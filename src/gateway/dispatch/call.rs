@@ -22,7 +22,7 @@ use crate::mcp::answer::{self, Code, Line, ToolResult};
 use crate::mcp::call::ToolCall;
 use crate::mcp::catalog::Arguments;
 use crate::mcp::revision::Revision;
-use crate::name::CallId;
+use crate::name::{CallId, Name};
 use crate::policy::Policy;
 use crate::policy::decide::{Decided, Denied};
 use crate::state::{Reason, State};
@@ -40,6 +40,8 @@ pub(super) struct Asking {
     pub(super) received_ms: u64,
     /// The tool's name.
     pub(super) tool: String,
+    /// The host that it names.
+    pub(super) target: Option<Name>,
     /// What it asks for, in short, for the record.
     pub(super) about: Option<String>,
 }
@@ -47,8 +49,10 @@ pub(super) struct Asking {
 impl Asking {
     /// The call as the record tells of it where it is refused.
     fn came<'a>(&'a self, decided: Option<&'a Decided>) -> Came<'a> {
-        let Self { call, tool, about, received_ms, .. } = self;
-        Came { call: *call, tool, about: about.as_deref(), received_ms: *received_ms, decided }
+        let Self { call, tool, target, about, received_ms, .. } = self;
+        let (call, received_ms) = (*call, *received_ms);
+        let (target, about) = (target.as_ref(), about.as_deref());
+        Came { call, tool, target, about, received_ms, decided }
     }
 }
 
@@ -78,6 +82,7 @@ impl Dispatch {
             since,
             received_ms,
             tool: tool_name,
+            target: None,
             about: None,
         };
         log::debug!("{call}: asks for {name}");
@@ -97,6 +102,7 @@ impl Dispatch {
             }
             return Some(self.conclude(&asking, state, &result));
         }
+        asking.target = tools::host(&name, &arguments);
         let begun = tools::action(&name, &arguments).map_err(Refusal::from).and_then(|action| {
             asking.about = about(&action);
             self.act(&asking, action, Vec::new())
@@ -141,7 +147,7 @@ impl Dispatch {
         };
         self.journal.keep_as(&policy);
         match action {
-            Action::Http(_) => self.judge(asking, action, resolved, &policy),
+            Action::Http(_) | Action::Ssh(_) => self.judge(asking, action, resolved, &policy),
             Action::Helper(action) => self.act_helper(asking, action, resolved, &policy),
         }
     }
@@ -247,6 +253,7 @@ fn about(action: &Action) -> Option<String> {
     match action {
         Action::Http(action) => Some(format!("{} {}", action.method.as_str(), action.url.uri)),
         Action::Helper(_) => None,
+        Action::Ssh(action) => Some(action.about()),
     }
 }
 

@@ -39,17 +39,7 @@ pub(super) fn result(
         before += &format!("{argument} resolved to {value} ({call})\n");
     }
     before += &ending(&diagnostics);
-    let mut after = String::new();
-    after += &match stdout_end {
-        StdoutEnd::Whole => String::new(),
-        StdoutEnd::CutAtCap => format!(
-            "\n[stdout truncated: kept first {} of {stdout_bytes_seen} bytes]",
-            stdout.len()
-        ),
-        StdoutEnd::Broken => {
-            format!("\n[stdout was still open: {stdout_bytes_seen} bytes had come by then]")
-        }
-    };
+    let mut after = stdout_note(stdout_end, stdout.len(), stdout_bytes_seen);
     if let Some(stderr) = stderr {
         after += "\n";
         after += &stderr;
@@ -59,6 +49,19 @@ pub(super) fn result(
     }
     let body = Body::new(stdout, stdout_end == StdoutEnd::Whole);
     Unpaged { head, object, before, after, is_json }.with_body(body, room)
+}
+
+/// Why stdout ends where it does, where that is not its end.
+pub(super) fn stdout_note(end: StdoutEnd, kept_bytes: usize, seen_bytes: u64) -> String {
+    match end {
+        StdoutEnd::Whole => String::new(),
+        StdoutEnd::CutAtCap => {
+            format!("\n[stdout truncated: kept first {kept_bytes} of {seen_bytes} bytes]")
+        }
+        StdoutEnd::Broken => {
+            format!("\n[stdout was still open: {seen_bytes} bytes had come by then]")
+        }
+    }
 }
 
 fn with_resolved(object: Object, resolved: &[Resolved]) -> Object {
@@ -73,7 +76,7 @@ fn with_resolved(object: Object, resolved: &[Resolved]) -> Object {
 }
 
 /// What was observed beside the result. What was not is left out.
-fn observed(object: Object, diagnostics: &Diagnostics) -> Object {
+pub(super) fn observed(object: Object, diagnostics: &Diagnostics) -> Object {
     let Diagnostics {
         stderr_bytes_seen,
         stderr_bytes_retained,
@@ -98,7 +101,8 @@ fn observed(object: Object, diagnostics: &Diagnostics) -> Object {
         .boolean("debug_active", *debug_active)
 }
 
-fn ending(diagnostics: &Diagnostics) -> String {
+/// How it ended, on a line.
+pub(super) fn ending(diagnostics: &Diagnostics) -> String {
     let end = diagnostics.stream_end.as_str();
     match (diagnostics.exit_status, &diagnostics.exit_signal) {
         (Some(status), _) => format!("exit status {status}, streams {end}\n"),

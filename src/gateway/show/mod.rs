@@ -4,6 +4,7 @@
 
 mod helper;
 mod http;
+mod ssh;
 
 use super::page::{Body, Page};
 use super::resolve::Resolved;
@@ -22,6 +23,8 @@ pub struct Room {
     line_bytes: usize,
     /// A larger body is not kept, so nothing of it can be read later.
     kept_bytes: usize,
+    /// Of what was kept of a remote command's stderr.
+    stderr_bytes: usize,
 }
 
 impl Room {
@@ -33,14 +36,15 @@ impl Room {
     /// As the limits say, or as much as the call asks for, which lifts the bound of the line.
     pub fn new(limits: &Limits, max_bytes: Option<usize>) -> Self {
         let kept_bytes = limits.kept_results_bytes();
+        let stderr_bytes = limits.stderr_agent_excerpt_bytes();
         match max_bytes {
             None => {
                 let shown_bytes = limits.shown_bytes();
-                Self { shown_bytes, line_bytes: limits::LINE_BYTES, kept_bytes }
+                Self { shown_bytes, line_bytes: limits::LINE_BYTES, kept_bytes, stderr_bytes }
             }
             Some(asked) => {
                 let shown_bytes = asked.min(limits::SHOWN_MAX_BYTES);
-                Self { shown_bytes, line_bytes: usize::MAX, kept_bytes }
+                Self { shown_bytes, line_bytes: usize::MAX, kept_bytes, stderr_bytes }
             }
         }
     }
@@ -97,6 +101,8 @@ pub fn observation(
             match seen {
                 Seen::Http(response) => http::result(&head, response, room),
                 Seen::Helper(result) => helper::result(&head, *result, resolved, room),
+                Seen::Ssh(result) => ssh::command(&head, *result, room),
+                Seen::File(result) => ssh::file(&head, *result, room),
             }
         }
     }
