@@ -3,8 +3,10 @@
 //! Invariant: what is read here decides whom a secret may be sent to, so what cannot be read for
 //! certain counts for nothing or is a fault; it is never guessed.
 
+pub mod certificate;
 pub mod field;
 pub mod fingerprint;
+pub mod key_file;
 pub mod known_hosts;
 pub mod pattern;
 pub mod public_key;
