@@ -8,5 +8,6 @@ pub mod field;
 pub mod fingerprint;
 pub mod key_file;
 pub mod known_hosts;
+pub mod openssh_config;
 pub mod pattern;
 pub mod public_key;
