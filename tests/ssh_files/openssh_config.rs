@@ -169,7 +169,7 @@ fn hundreds_of_configurations_say_what_they_say_to_openssh() {
     let me = run_well("id", &["-un"]).trim().to_owned();
     let real_home = real_home();
     let (mut resolved, mut faulty) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..120 {
         let mut dice = Dice::new(seed);
         let scratch = Scratch::new();
         let mut included = Vec::new();
@@ -201,7 +201,7 @@ fn hundreds_of_configurations_say_what_they_say_to_openssh() {
             resolved += 1;
         }
     }
-    assert!(resolved > 700 && faulty > 200, "{resolved} {faulty}");
+    assert!(resolved > 200 && faulty > 50, "{resolved} {faulty}");
 }
 
 fn compare(
