@@ -4,7 +4,8 @@
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`trust`], [`home`], [`window`], [`credential`], [`child`], [`execute`], [`audit`], [`witness`]), wiring ([`gateway`]) and commands ([`cli`]).
+//! ([`trust`], [`home`], [`window`], [`credential`], [`child`], [`ssh`], [`execute`], [`audit`],
+//! [`witness`]), wiring ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
 pub mod audit;
@@ -22,6 +23,7 @@ pub mod mcp;
 pub mod name;
 pub mod policy;
 pub mod secret;
+pub mod ssh;
 pub mod state;
 pub mod trust;
 pub mod window;

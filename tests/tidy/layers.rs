@@ -8,7 +8,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &["wire"]),
     ("mcp", &["mcp"]),
     ("judgement", &["action", "policy", "authorize"]),
-    ("effects", &["trust", "home", "window", "credential", "child", "execute", "audit", "witness"]),
+    (
+        "effects",
+        &["trust", "home", "window", "credential", "child", "ssh", "execute", "audit", "witness"],
+    ),
     ("wiring", &["gateway"]),
     ("commands", &["cli", "main"]),
 ];
@@ -21,6 +24,7 @@ const UNKNOWN: &[(&str, &[&str])] = &[
     ("src/wire", &["std::thread", "std::fs", "std::net"]),
     ("src/credential", &["wire::rpc", "crate::mcp"]),
     ("src/child", &["wire::rpc", "crate::mcp"]),
+    ("src/ssh", &["wire::rpc", "crate::mcp"]),
     ("src/execute", &["wire::rpc", "crate::mcp"]),
     ("src/audit", &["wire::rpc", "crate::mcp"]),
     ("src/witness", &["wire::rpc", "crate::mcp"]),
