@@ -4,7 +4,7 @@
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`trust`], [`home`], [`window`], [`credential`], [`child`], [`execute`], [`audit`]), wiring ([`gateway`]) and commands ([`cli`]).
+//! ([`trust`], [`home`], [`window`], [`credential`], [`dial`], [`child`], [`execute`], [`audit`]), wiring ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
 pub mod audit;
@@ -13,6 +13,7 @@ pub mod child;
 pub mod cli;
 pub mod clock;
 pub mod credential;
+pub mod dial;
 pub mod execute;
 pub mod gateway;
 pub mod home;

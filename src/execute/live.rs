@@ -1,10 +1,13 @@
 //! Acting for real.
 
+use std::sync::Arc;
+
 use super::cut::Cut;
 use super::helper::Helpers;
 use super::http::Http;
 use super::{Execute, Job, Observation};
 use crate::authorize::Permitted;
+use crate::dial::Lookups;
 use crate::home::Home;
 
 /// Runs each action by its kind.
@@ -18,7 +21,8 @@ impl Live {
     /// Nothing is opened or started before the first job.
     /// Helpers are kept out of the home.
     pub fn new(home: Option<&Home>) -> Self {
-        Self { http: Http::new(), helpers: Helpers::new(home) }
+        let lookups = Arc::new(Lookups::new());
+        Self { http: Http::new(lookups), helpers: Helpers::new(home) }
     }
 }
 

@@ -8,7 +8,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &["wire"]),
     ("mcp", &["mcp"]),
     ("judgement", &["action", "policy", "authorize"]),
-    ("effects", &["trust", "home", "window", "credential", "child", "execute", "audit"]),
+    ("effects", &["trust", "home", "window", "credential", "dial", "child", "execute", "audit"]),
     ("wiring", &["gateway"]),
     ("commands", &["cli", "main"]),
 ];
@@ -20,6 +20,7 @@ const UNKNOWN: &[(&str, &[&str])] = &[
     ("src/authorize", OUTSIDE_WORLD),
     ("src/wire", &["std::thread", "std::fs", "std::net"]),
     ("src/credential", &["wire::rpc", "crate::mcp"]),
+    ("src/dial", &["wire::rpc", "crate::mcp"]),
     ("src/child", &["wire::rpc", "crate::mcp"]),
     ("src/execute", &["wire::rpc", "crate::mcp"]),
     ("src/audit", &["wire::rpc", "crate::mcp"]),

@@ -6,20 +6,19 @@
 //! Invariant: nothing happens before `begin`, nothing is sent twice, no redirect is followed, and no
 //! observation holds a credential, an address, a path of this machine or text of the policy.
 
-mod address;
 pub mod authorities;
 mod body;
 mod call;
 mod der;
-mod dial;
 mod head;
-mod lookup;
 mod pool;
 mod request;
 mod socket;
 mod tls;
 mod transport;
 mod words;
+
+use std::sync::Arc;
 
 use ureq::http::Response;
 
@@ -29,11 +28,11 @@ use crate::action::http::{HttpAction, Scheme};
 use crate::authorize::Grant;
 use crate::credential::fetch::{Fetched, fetch};
 use crate::credential::redact::Redactor;
+use crate::dial::{Host, Lookups, Stop};
 use crate::policy::config::HttpTarget;
 use crate::state::{Outcome, Reason};
 use body::{Coding, Content};
-use call::{Progress, Serving, Stop};
-use dial::Host;
+use call::{Progress, Serving};
 use head::Shown;
 use pool::{PoolFault, Pools};
 use request::{Ready, RequestFault};
@@ -46,8 +45,8 @@ pub(super) struct Http {
 
 impl Http {
     /// No connection yet.
-    pub(super) fn new() -> Self {
-        Self { pools: Pools::new() }
+    pub(super) fn new(lookups: Arc<Lookups>) -> Self {
+        Self { pools: Pools::new(lookups) }
     }
 
     /// Runs one request to its end, or until it is cut.
@@ -115,7 +114,7 @@ fn redactor(credential: Option<&Fetched<'_>>) -> Redactor {
 fn may_carry_credential(target: &HttpTarget) -> bool {
     match target.origin.scheme {
         Scheme::Https => true,
-        Scheme::Http => target.plain_loopback && Host::new(&target.origin).is_loopback(),
+        Scheme::Http => target.plain_loopback && Host::of_url(&target.origin.host).is_loopback(),
     }
 }
 
