@@ -4,7 +4,8 @@
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`trust`], [`home`], [`window`], [`credential`], [`dial`], [`child`], [`execute`], [`audit`]), wiring ([`gateway`]) and commands ([`cli`]).
+//! ([`trust`], [`home`], [`window`], [`credential`], [`dial`], [`child`], [`ssh`], [`execute`], [`audit`]), wiring
+//! ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
 pub mod audit;
@@ -23,6 +24,7 @@ pub mod mcp;
 pub mod name;
 pub mod policy;
 pub mod secret;
+pub mod ssh;
 pub mod state;
 pub mod trust;
 pub mod window;

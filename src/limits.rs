@@ -258,6 +258,12 @@ pub const AUDITORS: usize = 16;
 pub const AUDIT_REFUSALS_PER_MINUTE: u32 = 60;
 /// How long the record is waited for when its owner goes away.
 pub const AUDIT_END_FOR: Duration = Duration::from_secs(3);
+/// Largest known_hosts file in bytes.
+pub const KNOWN_HOSTS_BYTES: usize = 4 * 1024 * 1024;
+/// Lines of known_hosts files that make no sense and are named; further ones are counted.
+pub const KNOWN_HOSTS_IGNORED: usize = 16;
+/// How long one gateway waits for another that stores a host's key.
+pub const KNOWN_HOSTS_LOCK_FOR: Duration = Duration::from_secs(2);
 /// Calls of one session that may be open at the same time in its list in `run`.
 pub const OPEN_CALLS: usize = 65536;
 /// Longest text of a peer in an event: a client's name, a reason, what was refused.

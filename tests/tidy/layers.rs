@@ -8,7 +8,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("wire", &["wire"]),
     ("mcp", &["mcp"]),
     ("judgement", &["action", "policy", "authorize"]),
-    ("effects", &["trust", "home", "window", "credential", "dial", "child", "execute", "audit"]),
+    (
+        "effects",
+        &["trust", "home", "window", "credential", "dial", "child", "ssh", "execute", "audit"],
+    ),
     ("wiring", &["gateway"]),
     ("commands", &["cli", "main"]),
 ];
@@ -22,6 +25,7 @@ const UNKNOWN: &[(&str, &[&str])] = &[
     ("src/credential", &["wire::rpc", "crate::mcp"]),
     ("src/dial", &["wire::rpc", "crate::mcp"]),
     ("src/child", &["wire::rpc", "crate::mcp"]),
+    ("src/ssh", &["wire::rpc", "crate::mcp"]),
     ("src/execute", &["wire::rpc", "crate::mcp"]),
     ("src/audit", &["wire::rpc", "crate::mcp"]),
     ("src/gateway", &["env::args"]),
