@@ -1,0 +1,14 @@
+//! Commands at real OpenSSH servers, which the tests start themselves.
+//!
+//! - `server`: a server on a free loopback port, with a folder of its own.
+//! - `scene`: a home, a key and connections.
+//! - `silence`: servers that say nothing.
+//! - `commands`: how commands end, and what they print.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where its own means fail")]
+#![allow(clippy::disallowed_methods, reason = "tests")]
+
+mod commands;
+mod scene;
+mod server;
+mod silence;
