@@ -200,6 +200,16 @@ pub const SSH_CLOSE_FOR: Duration = Duration::from_secs(1);
 pub const SSH_ASK_AFTER: Duration = Duration::from_secs(10);
 /// After so much silence it counts as lost.
 pub const SSH_LOST_AFTER: Duration = Duration::from_secs(30);
+/// How long the script that a command runs under may take to report its process group, once it is to be stopped.
+pub const SSH_REPORT_FOR: Duration = Duration::from_secs(1);
+/// How long a host may take to send a signal.
+pub const SSH_SIGNAL_FOR: Duration = Duration::from_secs(3);
+/// How long it is watched whether a process group that was killed is gone.
+pub const SSH_KILL_SEEN_FOR: Duration = Duration::from_secs(2);
+/// How often that is looked at.
+pub const SSH_LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What a host may say to a signal, in bytes: what a login shell prints first counts.
+pub const SSH_SAID_BYTES: usize = 16 * 1024;
 /// Connections to one host that are kept between commands.
 pub const SSH_IDLE_CONNECTIONS: usize = 4;
 /// Connections to all hosts that are kept between commands.

@@ -3,6 +3,7 @@
 //! Invariant: a connection about which there is any doubt is not used again, and one that fails is replaced only
 //! while nothing of the command was sent.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +16,11 @@ use super::link::{Halt, Link, is_lost};
 use super::open::open;
 use super::pool::{Key, Pool};
 use super::pulse::{Patience, Pulse};
+use super::random::random;
 use super::seen::{Life, Run, Seen};
 use super::sinks::Sinks;
-use super::target::Target;
+use super::target::{StopBy, Target};
+use super::wrapper::{self, Marks, Token};
 use crate::child::Budget;
 use crate::clock::Deadline;
 use crate::dial::{self, Lookups, Waiter};
@@ -85,16 +88,19 @@ impl Connections {
         let waiter = Waiter::new(cut, run.bounds.deadline);
         let key = self.pool.key(target);
         let fault = |cause| Fault { target: target.name.clone(), cause };
-        let begun = check(run.command)
-            .and_then(|()| cut.begin().map_err(|_| Cause::Stopped(dial::Stop::Cut)));
-        let ready = begun.map_err(fault).and_then(|()| self.ready(target, key, &waiter));
-        let Ready { link, channel } = match ready {
+        let prepared = Line::new(run.command, target.stop).and_then(|line| {
+            cut.begin().map_err(|_| Cause::Stopped(dial::Stop::Cut))?;
+            Ok(line)
+        });
+        let ready =
+            prepared.map_err(fault).and_then(|line| Ok((line, self.ready(target, key, &waiter)?)));
+        let (line, Ready { link, channel }) = match ready {
             Ok(ready) => ready,
             Err(fault) => return sinks.not_started(Life::NotStarted(settle(fault, cut))),
         };
-        let pulse = Pulse::new(self.timing.patience);
-        let mut exec = Exec::new((&link, channel), &waiter, &run, &mut sinks, pulse);
-        let ended = match exec.request(run.command) {
+        let watched = (Pulse::new(self.timing.patience), line.marks);
+        let mut exec = Exec::new((&link, channel), &waiter, &run, &mut sinks, watched);
+        let ended = match exec.request(&line.text) {
             Ok(()) => exec.watch(),
             Err(NotSent::Denied) => {
                 let life = Life::NotStarted(settle(fault(Cause::NoChannel), cut));
@@ -141,13 +147,30 @@ fn channel(link: &Link, waiter: &Waiter, limit: Deadline) -> Result<Channel, Hal
     link.drive(waiter, limit, || link.session.channel_session())
 }
 
-fn check(command: &str) -> Result<(), Cause> {
-    if command.contains('\0') {
-        Err(Cause::Command(CommandCause::Nul))
-    } else if command.len() > limits::SSH_COMMAND_BYTES {
-        Err(Cause::Command(CommandCause::TooLong))
-    } else {
-        Ok(())
+/// What is sent for a command.
+struct Line<'a> {
+    text: Cow<'a, str>,
+    /// What the script reports that the command runs under.
+    marks: Option<Marks>,
+}
+
+impl<'a> Line<'a> {
+    fn new(command: &'a str, stop: StopBy) -> Result<Self, Cause> {
+        if command.contains('\0') {
+            return Err(Cause::Command(CommandCause::Nul));
+        }
+        let line = match stop {
+            StopBy::Connection => Self { text: command.into(), marks: None },
+            StopBy::Signal => {
+                let token = Token::new(random().map_err(|_| Cause::System)?);
+                let text = wrapper::wrap(command, token).into();
+                Self { text, marks: Some(Marks::new(token)) }
+            }
+        };
+        if line.text.len() > limits::SSH_COMMAND_BYTES {
+            return Err(Cause::Command(CommandCause::TooLong));
+        }
+        Ok(line)
     }
 }
 

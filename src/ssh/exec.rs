@@ -3,16 +3,19 @@
 //! Invariant: both streams are read in turn, whatever else happens; of "its end was seen" and "it was cut" the
 //! first stands; and an end is told only where the server said it.
 
-use std::io::{ErrorKind, Read as _, Write as _};
 use std::time::{Duration, Instant};
 
-use ssh2::{Channel, ErrorCode, Stream};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use ssh2::{Channel, ErrorCode};
 
 use super::link::{Halt, Link, must_wait};
 use super::pulse::Pulse;
 use super::seen::{Bounds, Exit, RemoteStop, Run, Stop};
 use super::sinks::{Read, Sinks};
-use crate::child::{Collect, Observe, Sink};
+use super::stop::{self, Stopped};
+use super::streams::{Feed, Lost, Marked, READ_BYTES, Reading};
+use super::wrapper::Marks;
+use crate::child::{Collect, Sink as _};
 use crate::clock::Deadline;
 use crate::dial::{self, Waiter};
 use crate::limits;
@@ -20,74 +23,6 @@ use crate::state::StreamEnd;
 
 /// The server does not start what it was asked to. Source: libssh2.h, `LIBSSH2_ERROR_CHANNEL_REQUEST_DENIED`.
 const DENIED: i32 = -22;
-
-/// One read.
-const READ_BYTES: usize = 64 * 1024;
-/// Reads of one stream before the other has its turn.
-const READS: usize = 8;
-
-/// A stream of the command.
-struct Reading<'s, S> {
-    stream: Stream,
-    sink: &'s mut S,
-}
-
-/// The connection is of no use any more.
-struct Lost;
-
-impl<S: Sink> Reading<'_, S> {
-    /// Reads what is there, within reason. Whether that was anything.
-    fn read(&mut self, buffer: &mut [u8]) -> Result<bool, Lost> {
-        for turn in 0..READS {
-            match self.stream.read(buffer) {
-                Ok(0) => return Ok(turn > 0),
-                Ok(read) => self.sink.push(&buffer[..read]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(turn > 0),
-                Err(_) => return Err(Lost),
-            }
-        }
-        Ok(true)
-    }
-}
-
-/// What the command is still given.
-enum Feed<'a> {
-    Bytes(&'a [u8]),
-    End,
-    Done,
-}
-
-impl Feed<'_> {
-    /// Gives what is taken at once. Whether that was anything.
-    fn give(&mut self, channel: &mut Channel) -> bool {
-        match self {
-            Self::Bytes(bytes) => match channel.write(bytes) {
-                Ok(0) => false,
-                Ok(given) => {
-                    *bytes = &bytes[given..];
-                    if bytes.is_empty() {
-                        *self = Self::End;
-                    }
-                    true
-                }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => false,
-                // Nobody reads it; a lost connection shows where it is read from.
-                Err(_) => {
-                    *self = Self::Done;
-                    false
-                }
-            },
-            Self::End => match channel.send_eof() {
-                Err(error) if must_wait(&error) => false,
-                Ok(()) | Err(_) => {
-                    *self = Self::Done;
-                    false
-                }
-            },
-            Self::Done => false,
-        }
-    }
-}
 
 /// How the watching came to its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,8 +42,8 @@ pub(super) struct Exec<'s, 'a> {
     bounds: Bounds,
     channel: Channel,
     feed: Feed<'a>,
-    stdout: Reading<'s, Collect<'a>>,
-    stderr: Reading<'s, Observe<'a>>,
+    stdout: Reading<&'s mut Collect<'a>>,
+    stderr: Reading<Marked<'s, 'a>>,
     pulse: Pulse,
     /// Until when a stream that is held open is read, once the exit was seen.
     lingers: Option<Instant>,
@@ -140,14 +75,12 @@ impl<'s, 'a> Exec<'s, 'a> {
         waiter: &'s Waiter,
         run: &Run<'a>,
         sinks: &'s mut Sinks<'a>,
-        pulse: Pulse,
+        (pulse, marks): (Pulse, Option<Marks>),
     ) -> Self {
-        let feed = match run.stdin {
-            Some(bytes) if !bytes.is_empty() => Feed::Bytes(bytes),
-            Some(_) | None => Feed::End,
-        };
+        let feed = Feed::new(run.stdin);
         let stdout = Reading { stream: channel.stream(0), sink: &mut sinks.stdout };
-        let stderr = Reading { stream: channel.stderr(), sink: &mut sinks.stderr };
+        let stderr = Marked { sink: &mut sinks.stderr, marks };
+        let stderr = Reading { stream: channel.stderr(), sink: stderr };
         let bounds = run.bounds;
         Self { link, waiter, bounds, channel, feed, stdout, stderr, pulse, lingers: None }
     }
@@ -192,8 +125,8 @@ impl<'s, 'a> Exec<'s, 'a> {
     /// Moves what can be moved. Whether that was anything.
     fn turn(&mut self, buffer: &mut [u8]) -> Result<bool, Lost> {
         let given = self.feed.give(&mut self.channel);
-        let out = self.stdout.read(buffer)?;
-        let err = self.stderr.read(buffer)?;
+        let out = self.stdout.read(buffer, |sink, bytes| sink.push(bytes))?;
+        let err = self.stderr.read(buffer, |sink, bytes| sink.push(bytes))?;
         Ok(given | out | err)
     }
 
@@ -216,7 +149,7 @@ impl<'s, 'a> Exec<'s, 'a> {
                     return Some(Ended::Stopped(Stop::Cut));
                 }
                 let held = self.bounds.deadline.left().max(limits::HELD_STREAM_MIN);
-                self.lingers = Some(now + self.patience().min(held));
+                self.lingers = Some(self.within(self.bounds.grace.min(held)).as_instant());
             }
             None if self.bounds.deadline.is_over() => {
                 return Some(Ended::Stopped(Stop::Deadline));
@@ -234,9 +167,15 @@ impl<'s, 'a> Exec<'s, 'a> {
         }
     }
 
-    fn patience(&self) -> Duration {
-        let grace = self.bounds.grace;
-        if self.waiter.cut().is_urgent() { grace.min(limits::URGENT_GRACE) } else { grace }
+    /// What lies between asking and ending.
+    pub(super) fn grace(&self) -> Duration {
+        self.bounds.grace
+    }
+
+    /// The moment that lies so far ahead, or sooner where there is no time left.
+    pub(super) fn within(&self, span: Duration) -> Deadline {
+        let is_urgent = self.waiter.cut().is_urgent();
+        Deadline::after(if is_urgent { span.min(limits::URGENT_GRACE) } else { span })
     }
 
     fn wait(&mut self) -> Result<(), rustix::io::Errno> {
@@ -247,9 +186,9 @@ impl<'s, 'a> Exec<'s, 'a> {
             self.pulse.hear(now);
         }
         if woken.switch && self.lingers.is_some() {
-            // The end was seen before; why it woke us is in its flags. Reading it lets it wake us again.
-            rustix::io::read(self.waiter.cut().wake(), &mut [0; 8]).ok();
-            let latest = now + self.patience();
+            // The end was seen before.
+            self.read_switch();
+            let latest = self.within(self.bounds.grace).as_instant();
             self.lingers = self.lingers.map(|until| until.min(latest));
         }
         Ok(())
@@ -257,6 +196,9 @@ impl<'s, 'a> Exec<'s, 'a> {
 
     /// How the command ended, as far as the server said. That it said "0" is not told from that it said nothing.
     fn exit(&self) -> Option<Exit> {
+        if let Some(exit) = self.stderr.sink.marks.as_ref().and_then(Marks::exit) {
+            return Some(exit);
+        }
         let signal = self.channel.exit_signal().ok().and_then(|signal| signal.exit_signal);
         if let Some(signal) = signal {
             return Some(Exit::Signal(signal));
@@ -269,6 +211,9 @@ impl<'s, 'a> Exec<'s, 'a> {
 
     /// Stops what still runs, as far as that can be done, and says what was seen in the end.
     pub(super) fn finish(mut self, ended: Ended) -> Last {
+        if !matches!(ended, Ended::Stopped(Stop::Cut | Stop::Deadline)) {
+            self.stderr.sink.finish();
+        }
         let broken = Last {
             exit: self.exit(),
             stopped: None,
@@ -279,8 +224,7 @@ impl<'s, 'a> Exec<'s, 'a> {
         };
         match ended {
             Ended::InOrder => Last {
-                // A channel that was closed in order without a word of the end reads as 0 too.
-                exit: Some(broken.exit.unwrap_or(Exit::Status(0))),
+                exit: broken.exit.or(self.silent_exit()),
                 read: Read::Whole,
                 stream_end: StreamEnd::EndOfFile,
                 is_reusable: self.close().is_ok(),
@@ -289,11 +233,83 @@ impl<'s, 'a> Exec<'s, 'a> {
             Ended::HeldOpen => Last { stream_end: StreamEnd::ClosedByGrace, ..broken },
             Ended::Stopped(Stop::Lost) => Last { stopped: Some(Stop::Lost), ..broken },
             Ended::Stopped(stop @ (Stop::Cut | Stop::Deadline)) => {
-                self.disconnect();
-                let remote_stop = RemoteStop::Disconnected;
-                Last { exit: self.exit(), stopped: Some(stop), remote_stop, ..broken }
+                let stopped = match self.stderr.sink.marks {
+                    Some(_) => stop::stop(&mut self),
+                    None => Stopped::DISCONNECTED,
+                };
+                if !stopped.is_closed {
+                    self.disconnect();
+                }
+                self.stderr.sink.finish();
+                Last {
+                    exit: self.exit(),
+                    stopped: Some(stop),
+                    read: if stopped.is_closed { Read::Whole } else { Read::Broken },
+                    stream_end: stopped.stream_end(stop),
+                    remote_stop: stopped.remote_stop,
+                    is_reusable: false,
+                }
             }
         }
+    }
+
+    /// What a channel says that was closed in order, and without a status or a signal that says more than 0.
+    ///
+    /// It reads the same where the server said nothing; only the script's report tells these apart.
+    fn silent_exit(&self) -> Option<Exit> {
+        self.stderr.sink.marks.is_none().then_some(Exit::Status(0))
+    }
+
+    pub(super) fn link(&self) -> &'s Link {
+        self.link
+    }
+
+    /// The process group that the script has reported.
+    pub(super) fn group(&self) -> Option<u32> {
+        self.stderr.sink.marks.as_ref()?.group
+    }
+
+    /// What woke us is in the flags of the switch. Reading it lets it wake us again.
+    pub(super) fn read_switch(&self) {
+        rustix::io::read(self.waiter.cut().wake(), &mut [0; 8]).ok();
+    }
+
+    /// Reads on after a stop, until a moment, or what is waited for is there, or there is no time left. Whether the
+    /// channel was closed in order.
+    pub(super) fn drain(
+        &mut self,
+        limit: Deadline,
+        mut is_there: impl FnMut(&Self) -> bool,
+    ) -> bool {
+        let mut buffer = vec![0; READ_BYTES];
+        let mut limit = limit;
+        loop {
+            let Ok(moved) = self.turn(&mut buffer) else { return false };
+            if !moved && self.channel.eof() && self.channel.wait_close().is_ok() {
+                return true;
+            }
+            if is_there(self) || limit.is_over() {
+                return false;
+            }
+            if moved {
+                continue;
+            }
+            match self.link.wait(self.waiter, limit.as_instant()) {
+                Ok(woken) if woken.switch => {
+                    self.read_switch();
+                    limit = limit.or_sooner(self.within(limit.left()));
+                }
+                Ok(_) => {}
+                Err(_) => return false,
+            }
+        }
+    }
+
+    /// Waits, with the connection left alone.
+    pub(super) fn pause(&self, limit: Deadline) {
+        let mut waited = [PollFd::from_borrowed_fd(self.waiter.cut().wake(), PollFlags::IN)];
+        // One that is interrupted is shorter, which does no harm.
+        poll(&mut waited, Timespec::try_from(limit.left()).ok().as_ref()).ok();
     }
 
     /// Ends the command's input and closes the channel, as far as the server takes that at once; and reads what is

@@ -16,7 +16,7 @@ use crate::clock::Deadline;
 use crate::dial::{Stop, Waiter};
 
 /// An operation has to wait for the socket. Source: libssh2.h, `LIBSSH2_ERROR_EAGAIN`.
-const AGAIN: i32 = -37;
+pub(super) const AGAIN: i32 = -37;
 
 /// A connection, and the session on it.
 pub(super) struct Link {

@@ -23,9 +23,13 @@ pub mod pattern;
 mod pool;
 pub mod public_key;
 mod pulse;
+mod random;
 mod seen;
 mod sinks;
+mod stop;
+mod streams;
 mod target;
+mod wrapper;
 
 pub use connections::{Connections, Timing};
 pub use fault::{AgentCause, Cause, CommandCause, Fault, HostKeyCause};

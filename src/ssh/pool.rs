@@ -8,10 +8,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest as _, Sha256};
 
 use super::link::Link;
+use super::random::random;
 use super::target::{HostKeyRule, Login, StopBy, Target};
 use crate::limits;
 
@@ -50,11 +50,7 @@ struct Kept {
 impl Pool {
     /// No connection yet. Without randomness nothing is kept apart by secrets, so then nothing is made.
     pub(super) fn new(idle_for: Duration) -> std::io::Result<Self> {
-        let mut seed = [0; 32];
-        let filled = getrandom(&mut seed, GetRandomFlags::empty())?;
-        if filled < seed.len() {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
+        let seed = random()?;
         let shared = Shared { idle_for, idle: Mutex::default(), changed: Condvar::new() };
         Ok(Self { seed, shared: Arc::new(shared), reaper: Mutex::default() })
     }

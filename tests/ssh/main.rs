@@ -2,6 +2,7 @@
 //!
 //! - `server`: a server on a free loopback port, with a folder of its own.
 //! - `scene`: a home, a key and connections.
+//! - `stops`: commands that are stopped by signals.
 //! - `silence`: servers that say nothing.
 //! - `commands`: how commands end, and what they print.
 
@@ -12,3 +13,4 @@ mod commands;
 mod scene;
 mod server;
 mod silence;
+mod stops;
