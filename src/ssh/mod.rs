@@ -8,6 +8,7 @@
 //! a command is sent at most once; nothing waits without a deadline; and an end that was not seen is not told as
 //! one.
 
+pub mod certificate;
 mod connections;
 mod exec;
 mod fault;
@@ -15,6 +16,7 @@ pub mod field;
 pub mod fingerprint;
 mod host_key;
 mod jump;
+pub mod key_file;
 pub mod known_hosts;
 mod link;
 mod login;
