@@ -13,7 +13,7 @@ use ssh2::Channel;
 use super::exec::{Ended, Exec, NotSent};
 use super::fault::{Cause, CommandCause, Fault};
 use super::link::{Halt, Link, is_lost};
-use super::open::open;
+use super::open::{is_still_good, open};
 use super::pool::{Key, Pool};
 use super::pulse::{Patience, Pulse};
 use super::random::random;
@@ -121,7 +121,9 @@ impl Connections {
     /// A channel in a connection that stands: a kept one, or one that is made.
     fn ready(&self, target: &Target, key: Key, waiter: &Waiter) -> Result<Ready, Fault> {
         let fault = |cause| Fault { target: target.name.clone(), cause };
-        if let Some(link) = self.pool.take(key) {
+        // What is known of the host may have changed since the connection was made.
+        let kept = self.pool.take(key).filter(|link| is_still_good(link, target));
+        if let Some(link) = kept {
             let limit = Deadline::after(limits::SSH_KEPT_FOR);
             match channel(&link, waiter, limit) {
                 Ok(channel) => return Ok(Ready { link, channel }),

@@ -2,8 +2,10 @@
 //!
 //! Invariant: no text of a server and no path goes into a fault; fingerprints of public keys do.
 
+use super::certificate::CertificateFault;
+use super::fingerprint::Fingerprint;
+use super::key_file::KeyFault;
 use crate::dial::{DialFault, Stop};
-use crate::ssh::fingerprint::Fingerprint;
 
 /// Why nothing was begun at a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,8 +29,8 @@ pub enum Cause {
     HostKey(HostKeyCause),
     /// The files of known hosts cannot be read, or the new key cannot be added.
     KnownHosts,
-    /// The private key cannot be used.
-    Key,
+    /// The private key, or the password, cannot be used.
+    Key(KeyCause),
     /// The agent does not answer as it should.
     Agent(AgentCause),
     /// The host refuses the login.
@@ -69,6 +71,19 @@ pub enum HostKeyCause {
     AuthorityUnsupported,
     /// Nothing that may be believed proves who the host is, and what would be sent to it is a password.
     PasswordToUnknown,
+}
+
+/// Why a private key or a password cannot be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KeyCause {
+    /// What is in its file says so.
+    Unusable(KeyFault),
+    /// Its passphrase is wrong.
+    Passphrase,
+    /// What stands beside it is no certificate for it.
+    Certificate(CertificateFault),
+    /// The library does not take it.
+    NotTaken,
 }
 
 /// Why an agent is of no use.

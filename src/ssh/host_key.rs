@@ -18,6 +18,13 @@ pub(super) struct Expected<'a> {
     keys: HostKeys,
 }
 
+/// Whether a host's key is still as good as when it was connected to.
+pub(super) fn is_still_good(target: &Target, blob: &[u8]) -> bool {
+    let judged = Expected::new(target).and_then(|expected| expected.judge(blob));
+    // One that would have to be learnt once more has been taken out of the files.
+    matches!(judged, Ok(New(None)))
+}
+
 /// A key that is to be added to the known ones once the login has worked.
 #[must_use]
 pub(super) struct New(Option<Vec<u8>>);
@@ -38,9 +45,8 @@ impl<'a> Expected<'a> {
         session.method_pref(MethodType::HostKey, &names).map_err(|_| Cause::NoSession)
     }
 
-    /// Judges the key that the host showed.
-    pub(super) fn judge(&self, session: &Session) -> Result<New, Cause> {
-        let (blob, _) = session.host_key().ok_or(Cause::NoSession)?;
+    /// Judges the key that the host showed, in the form that goes over the wire.
+    pub(super) fn judge(&self, blob: &[u8]) -> Result<New, Cause> {
         let shown = Fingerprint::of_public(blob);
         let judged = self.keys.judge(blob);
         let cause = match (judged, self.target.host_key) {

@@ -23,8 +23,10 @@ pub(super) struct Link {
     pub(super) session: Session,
     /// The socket, for waiting and for shutting it down.
     socket: OwnedFd,
+    /// The host's key, once it was shown.
+    pub(super) host_key: Vec<u8>,
     /// What carries the connection, where that is another one.
-    _jump: Option<Jump>,
+    jump: Option<Jump>,
 }
 
 /// Why a step came to nothing.
@@ -53,7 +55,13 @@ impl Link {
         let mut session = Session::new()?;
         session.set_tcp_stream(stream);
         session.set_blocking(false);
-        Ok(Self { session, socket, _jump: jump })
+        Ok(Self { session, socket, host_key: Vec::new(), jump })
+    }
+
+    /// The host's key, and those of the hosts on the way, the nearest last.
+    pub(super) fn host_keys(&self) -> impl Iterator<Item = &[u8]> {
+        let on_the_way = self.jump.iter().flat_map(Jump::host_keys).map(Vec::as_slice);
+        std::iter::once(self.host_key.as_slice()).chain(on_the_way)
     }
 
     /// The socket, for whoever waits for more than it.

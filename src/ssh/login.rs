@@ -4,8 +4,11 @@
 //!
 //! The binding copies what it is given into memory that it does not wipe.
 
-use super::fault::Cause;
-use super::link::{Halt, Link};
+use super::agent::{Agent, Failure};
+use super::certificate::UserCertificate;
+use super::fault::{Cause, KeyCause};
+use super::key_file::{self, Lock};
+use super::link::{Halt, Link, is_lost};
 use super::target::{Login, Target};
 use crate::clock::Deadline;
 use crate::dial::Waiter;
@@ -23,12 +26,13 @@ mod code {
 pub(super) fn check(login: &Login) -> Result<(), Cause> {
     match login {
         Login::Key { private, passphrase, certificate } => {
-            let certificate = certificate.as_deref().map(std::str::from_utf8).transpose();
-            certificate.map_err(|_| Cause::Key)?;
-            passphrase.as_ref().map(text).transpose()?;
-            text(private).map(|_| ())
+            key_file::look(private, passphrase.as_ref())
+                .map_err(|fault| Cause::Key(KeyCause::Unusable(fault)))?;
+            let certificate = certificate.as_deref().map(UserCertificate::parse).transpose();
+            certificate.map_err(|fault| Cause::Key(KeyCause::Certificate(fault)))?;
+            Ok(())
         }
-        Login::Password(password) => text(password).map(|_| ()).map_err(|_| Cause::Key),
+        Login::Password(password) => text(password).map(|_| ()),
         Login::Agent { .. } => Ok(()),
     }
 }
@@ -39,33 +43,48 @@ pub(super) fn log_in(link: &Link, target: &Target, waiter: &Waiter) -> Result<()
     let (session, user) = (&link.session, target.user.as_str());
     match &target.login {
         Login::Key { private, passphrase, certificate } => {
+            // What the library does not make of a key that was found good is its passphrase's fault.
+            let lock = key_file::look(private, passphrase.as_ref()).map(|seen| seen.lock);
+            let otherwise = match lock {
+                Ok(Lock::Encrypted) => Cause::Key(KeyCause::Passphrase),
+                Ok(Lock::Open | Lock::OpenDespitePassphrase) => Cause::Key(KeyCause::NotTaken),
+                Err(fault) => return Err(Cause::Key(KeyCause::Unusable(fault))),
+            };
             let private = text(private)?;
             let passphrase = passphrase.as_ref().map(text).transpose()?;
+            let passphrase = passphrase.filter(|text| !text.is_empty());
             let certificate = certificate.as_deref().map(std::str::from_utf8).transpose();
-            let certificate = certificate.map_err(|_| Cause::Key)?;
+            let certificate = certificate.map_err(|_| Cause::Key(KeyCause::NotTaken))?;
             let step = || session.userauth_pubkey_memory(user, certificate, private, passphrase);
-            link.drive(waiter, limit, step).map_err(|halt| cause_of(halt, Cause::Key))
+            link.drive(waiter, limit, step).map_err(|halt| cause_of(halt, otherwise))
         }
         Login::Password(password) => {
             let password = text(password)?;
             let step = || session.userauth_password(user, password);
             link.drive(waiter, limit, step).map_err(|halt| cause_of(halt, Cause::Refused))
         }
-        Login::Agent { .. } => Err(Cause::Agent(super::fault::AgentCause::Unreachable)),
+        Login::Agent { socket, identity } => {
+            let folder = target.known_hosts.parent().ok_or(Cause::KnownHosts)?;
+            let agent = Agent { socket, identity: *identity, folder, waiter, limit };
+            agent.log_in(link, user).map_err(|failure| match failure {
+                Failure::Cause(cause) => cause,
+                Failure::Login(halt) => cause_of(halt, Cause::Refused),
+            })
+        }
     }
 }
 
 /// What a proof is as text, which the library wants.
 fn text(secret: &Secret) -> Result<&str, Cause> {
-    let text = std::str::from_utf8(secret.expose()).map_err(|_| Cause::Key)?;
-    if text.contains('\0') { Err(Cause::Key) } else { Ok(text) }
+    let text = std::str::from_utf8(secret.expose()).ok();
+    text.filter(|text| !text.contains('\0')).ok_or(Cause::Key(KeyCause::NotTaken))
 }
 
 /// What a login came to nothing for; what the library has no word for is taken for something else.
 fn cause_of(halt: Halt, otherwise: Cause) -> Cause {
     match halt {
         Halt::Stop(stop) => stop.into(),
-        Halt::Ssh(error) if super::link::is_lost(&error) => Cause::Lost,
+        Halt::Ssh(error) if is_lost(&error) => Cause::Lost,
         Halt::Ssh(error) => match error.code() {
             ssh2::ErrorCode::Session(
                 code::AUTHENTICATION_FAILED | code::PUBLICKEY_UNVERIFIED | code::PASSWORD_EXPIRED,

@@ -8,6 +8,7 @@
 //! a command is sent at most once; nothing waits without a deadline; and an end that was not seen is not told as
 //! one.
 
+mod agent;
 pub mod certificate;
 mod connections;
 mod exec;
@@ -34,7 +35,7 @@ mod target;
 mod wrapper;
 
 pub use connections::{Connections, Timing};
-pub use fault::{AgentCause, Cause, CommandCause, Fault, HostKeyCause};
+pub use fault::{AgentCause, Cause, CommandCause, Fault, HostKeyCause, KeyCause};
 pub use pulse::Patience;
 pub use seen::{Bounds, Exit, Life, RemoteStop, Run, Seen, Stop};
 pub use target::{HostKeyRule, Login, StopBy, Target};

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::fault::{Cause, Fault};
-use super::host_key::Expected;
+use super::host_key::{self, Expected};
 use super::jump::Jump;
 use super::link::{Halt, Link};
 use super::login;
@@ -38,6 +38,12 @@ pub(super) fn open(
     enter(stream, jump, target, &expected, waiter).map_err(fault)
 }
 
+/// Whether the keys of a kept connection's hosts are still good.
+pub(super) fn is_still_good(link: &Link, target: &Target) -> bool {
+    let mut targets = std::iter::successors(Some(target), |target| target.via.as_deref());
+    link.host_keys().all(|key| targets.next().is_some_and(|it| host_key::is_still_good(it, key)))
+}
+
 fn dial(target: &Target, lookups: &Arc<Lookups>, waiter: &Waiter) -> Result<OwnedFd, Cause> {
     // Whoever names a host in the configuration means it, wherever it is.
     let private = true;
@@ -53,7 +59,7 @@ fn enter(
     expected: &Expected<'_>,
     waiter: &Waiter,
 ) -> Result<Link, Cause> {
-    let link = Link::new(stream, jump).map_err(|_| Cause::System)?;
+    let mut link = Link::new(stream, jump).map_err(|_| Cause::System)?;
     expected.prefer(&link.session)?;
     let mut session = link.session.clone();
     let limit = Deadline::after(limits::SSH_HANDSHAKE_FOR);
@@ -61,7 +67,9 @@ fn enter(
         Halt::Stop(stop) => stop.into(),
         Halt::Ssh(_) => Cause::NoSession,
     })?;
-    let new = expected.judge(&link.session)?;
+    let (blob, _) = link.session.host_key().ok_or(Cause::NoSession)?;
+    link.host_key = blob.to_vec();
+    let new = expected.judge(&link.host_key)?;
     login::log_in(&link, target, waiter)?;
     expected.learn(new)?;
     link.session.set_keepalive(true, KEEPALIVE_SECONDS);

@@ -47,7 +47,27 @@ impl Server {
         panic!("no free port for sshd");
     }
 
+    /// A server that takes this password, where root starts it: the file of passwords is another one for it alone.
+    pub(crate) fn with_password(password: &str) -> Self {
+        let folder = Folder::new("password");
+        let script = "print crypt($ARGV[0], '$6$salt$')";
+        let hash = output("perl", &["-e", script, password]);
+        let shadow = folder.path.join("shadow");
+        fs::write(&shadow, format!("{}:{hash}:19000:0:99999:7:::\n", user())).unwrap();
+        let lines = "PasswordAuthentication yes\n";
+        for _ in 0..20 {
+            if let Some(server) = Self::try_start_with(&["ed25519"], lines, Some(&shadow)) {
+                return server;
+            }
+        }
+        panic!("no free port for sshd");
+    }
+
     fn try_start(host_keys: &[&str], lines: &str) -> Option<Self> {
+        Self::try_start_with(host_keys, lines, None)
+    }
+
+    fn try_start_with(host_keys: &[&str], lines: &str, shadow: Option<&Path>) -> Option<Self> {
         let folder = Folder::new("server");
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mark = format!("KEYWARD_SSHD={}-{port}", std::process::id());
@@ -67,7 +87,16 @@ impl Server {
             home = empty.display(),
         );
         fs::write(&config, text).unwrap();
-        let mut sshd = Command::new("/usr/sbin/sshd")
+        let mut sshd = match shadow.filter(|_| user() == "root") {
+            None => Command::new("/usr/sbin/sshd"),
+            Some(shadow) => {
+                let script = "mount --bind \"$0\" /etc/shadow && exec /usr/sbin/sshd \"$@\"";
+                let mut command = Command::new("unshare");
+                command.args(["-m", "sh", "-c", script]).arg(shadow);
+                command
+            }
+        };
+        let mut sshd = sshd
             .args(["-D", "-e", "-f"])
             .arg(&config)
             .stdin(Stdio::null())
