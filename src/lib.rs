@@ -4,8 +4,8 @@
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
-//! ([`trust`], [`home`], [`window`], [`credential`], [`child`], [`ssh`], [`execute`], [`audit`],
-//! [`witness`]), wiring ([`gateway`]) and commands ([`cli`]).
+//! ([`trust`], [`home`], [`window`], [`credential`], [`dial`], [`child`], [`ssh`], [`execute`],
+//! [`audit`], [`witness`]), wiring ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
 pub mod audit;
@@ -14,6 +14,7 @@ pub mod child;
 pub mod cli;
 pub mod clock;
 pub mod credential;
+pub mod dial;
 pub mod execute;
 pub mod gateway;
 pub mod home;

@@ -206,6 +206,36 @@ pub const SHOWN_HEADER_BYTES: usize = 16 * 1024;
 pub const CA_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Longest text in bytes that a helper may resolve an argument into.
 pub const RESOLVED_BYTES: usize = 4 * 1024;
+/// How long an SSH server may take to agree on keys.
+pub const SSH_HANDSHAKE_FOR: Duration = Duration::from_secs(30);
+/// How long a login may take, an agent's answer included.
+pub const SSH_LOGIN_FOR: Duration = Duration::from_secs(60);
+/// How long a server may take to open a channel.
+pub const SSH_CHANNEL_FOR: Duration = Duration::from_secs(30);
+/// The same in a connection that was kept: after that it counts as dead.
+pub const SSH_KEPT_FOR: Duration = Duration::from_secs(5);
+/// How long a server may take to close a channel in which everything has ended.
+pub const SSH_CLOSE_FOR: Duration = Duration::from_secs(1);
+/// After so much silence a server is asked whether it is there.
+pub const SSH_ASK_AFTER: Duration = Duration::from_secs(10);
+/// After so much silence it counts as lost.
+pub const SSH_LOST_AFTER: Duration = Duration::from_secs(30);
+/// Longest message of an agent, in bytes.
+pub const SSH_AGENT_BYTES: usize = 256 * 1024;
+/// How long the script that a command runs under may take to report its process group, once it is to be stopped.
+pub const SSH_REPORT_FOR: Duration = Duration::from_secs(1);
+/// How long a host may take to send a signal.
+pub const SSH_SIGNAL_FOR: Duration = Duration::from_secs(3);
+/// How long it is watched whether a process group that was killed is gone.
+pub const SSH_KILL_SEEN_FOR: Duration = Duration::from_secs(2);
+/// How often that is looked at.
+pub const SSH_LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What a host may say to a signal, in bytes: what a login shell prints first counts.
+pub const SSH_SAID_BYTES: usize = 16 * 1024;
+/// Connections to one host that are kept between commands.
+pub const SSH_IDLE_CONNECTIONS: usize = 4;
+/// Connections to all hosts that are kept between commands.
+pub const SSH_IDLE_CONNECTIONS_MAX: usize = 64;
 /// Longest name and version that is remembered of a client, in characters.
 pub const CLIENT_CHARACTERS: usize = 128;
 /// How long the record may take for its last row, whatever time is left.

@@ -7,23 +7,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// What is granted now, over all children of the process.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Budget(Arc<AtomicUsize>);
+pub struct Budget(Arc<AtomicUsize>);
 
 /// A part of the budget, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Granted {
+pub(crate) struct Granted {
     bytes: usize,
     budget: Budget,
 }
 
 impl Budget {
     /// What is granted now.
-    pub(super) fn granted_bytes(&self) -> usize {
+    pub fn granted_bytes(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 
     /// Grants what is wanted, or what the total leaves, which may be nothing.
-    pub(super) fn grant(&self, wanted_bytes: usize, total_bytes: usize) -> Granted {
+    pub(crate) fn grant(&self, wanted_bytes: usize, total_bytes: usize) -> Granted {
         let mut granted = self.granted_bytes();
         loop {
             let bytes = wanted_bytes.min(total_bytes.saturating_sub(granted));
@@ -43,7 +43,7 @@ impl Budget {
 
 impl Granted {
     /// How many bytes these are.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 }

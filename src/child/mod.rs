@@ -28,6 +28,9 @@ mod start;
 mod tree;
 mod watch;
 
+pub use budget::Budget;
+pub(crate) use {budget::Granted, ring::Ring, sink::Collect, sink::Observe, sink::Sink};
+
 use std::env;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -45,13 +48,10 @@ use crate::limits;
 use crate::secret::Secret;
 use crate::state::{Kept, StreamEnd};
 use crate::trust::TrustFault;
-use budget::Budget;
 use course::Course;
 use fence::Fence;
 use flow::Floods;
 use process::{Guard, Left};
-use ring::Ring;
-use sink::{Collect, Observe};
 use watch::{Pipes, Watch};
 
 /// What is to be started.
@@ -296,9 +296,9 @@ impl Children {
         }
     }
 
-    /// Bytes that are granted to all rings now.
-    pub fn retained_bytes(&self) -> usize {
-        self.budget.granted_bytes()
+    /// The budget of all rings, for whoever shares it.
+    pub fn budget(&self) -> Budget {
+        self.budget.clone()
     }
 
     /// Runs a program to the end of all that it started, on the calling thread.

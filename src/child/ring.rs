@@ -6,7 +6,7 @@ use super::Retain;
 use crate::state::Kept;
 
 /// The beginning of a stream, its end, or both, in a buffer of fixed size.
-pub(super) struct Ring {
+pub(crate) struct Ring {
     /// The beginning, then the ring of the end.
     held: Vec<u8>,
     head_bytes: usize,
@@ -19,16 +19,16 @@ pub(super) struct Ring {
 
 /// What a ring held at last.
 #[derive(PartialEq, Eq, Debug)]
-pub(super) struct Retained {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Retained {
+    pub(crate) bytes: Vec<u8>,
     /// How many of the bytes are the stream's beginning, where there is a gap after them.
-    pub(super) head_bytes: usize,
-    pub(super) kept: Kept,
+    pub(crate) head_bytes: usize,
+    pub(crate) kept: Kept,
 }
 
 impl Retain {
     /// How many bytes are to be kept.
-    pub(super) fn bytes(self) -> usize {
+    pub(crate) fn bytes(self) -> usize {
         match self {
             Self::Tail { bytes } | Self::Head { bytes } => bytes,
             Self::HeadAndTail { head_bytes, tail_bytes } => head_bytes.saturating_add(tail_bytes),
@@ -38,7 +38,7 @@ impl Retain {
 
 impl Ring {
     /// A ring of so many bytes. Where they are fewer than wanted, beginning and end get less in proportion.
-    pub(super) fn new(retain: Retain, granted: usize) -> Self {
+    pub(crate) fn new(retain: Retain, granted: usize) -> Self {
         let (head_bytes, mode) = match retain {
             Retain::Tail { .. } => (0, Kept::Tail),
             Retain::Head { .. } => (granted, Kept::Head),
@@ -53,17 +53,17 @@ impl Ring {
     }
 
     /// Whether something was let go.
-    pub(super) fn has_dropped(&self) -> bool {
+    pub(crate) fn has_dropped(&self) -> bool {
         self.dropped
     }
 
     /// Whether nothing that comes can be kept any more.
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.dropped && self.tail_bytes == 0
     }
 
     /// Takes the next bytes of the stream.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         let room = (self.head_bytes + self.tail_bytes) - self.held.len();
         let (fitting, mut rest) = bytes.split_at(room.min(bytes.len()));
         self.held.extend_from_slice(fitting);
@@ -84,7 +84,7 @@ impl Ring {
     }
 
     /// What is held, in the order of the stream.
-    pub(super) fn finish(mut self) -> Retained {
+    pub(crate) fn finish(mut self) -> Retained {
         if !self.dropped {
             return Retained { bytes: self.held, head_bytes: 0, kept: Kept::All };
         }

@@ -42,7 +42,7 @@ impl<'r> Sieve<'r> {
 }
 
 /// What is done with the bytes of a stream.
-pub(super) trait Sink {
+pub(crate) trait Sink {
     /// Takes the next bytes.
     fn push(&mut self, bytes: &[u8]);
 
@@ -51,7 +51,7 @@ pub(super) trait Sink {
 }
 
 /// Stdout: the beginning, up to a cap.
-pub(super) struct Collect<'r> {
+pub(crate) struct Collect<'r> {
     sieve: Sieve<'r>,
     kept: Kept,
     seen_bytes: u64,
@@ -78,13 +78,13 @@ impl Kept {
 
 impl<'r> Collect<'r> {
     /// Keeps at most so many bytes.
-    pub(super) fn new(redactor: &'r Redactor, cap_bytes: usize) -> Self {
+    pub(crate) fn new(redactor: &'r Redactor, cap_bytes: usize) -> Self {
         let kept = Kept { bytes: Vec::new(), cap_bytes, is_cut: false };
         Self { sieve: Sieve::new(redactor), kept, seen_bytes: 0 }
     }
 
     /// What came of it. `edge` says whether the stream ended by itself, `broken` that its end was not seen.
-    pub(super) fn finish(self, edge: Edge, broken: bool) -> Stdout {
+    pub(crate) fn finish(self, edge: Edge, broken: bool) -> Stdout {
         let Self { sieve, mut kept, seen_bytes } = self;
         let redactions = sieve.finish(edge, |bytes| kept.push(bytes));
         let end = match (kept.is_cut, broken) {
@@ -111,7 +111,7 @@ impl Sink for Collect<'_> {
 }
 
 /// Stderr: what the ring holds of it.
-pub(super) struct Observe<'r> {
+pub(crate) struct Observe<'r> {
     sieve: Sieve<'r>,
     ring: Ring,
     /// What might be kept, had others not spent the budget.
@@ -122,13 +122,13 @@ pub(super) struct Observe<'r> {
 
 impl<'r> Observe<'r> {
     /// Keeps what the ring keeps.
-    pub(super) fn new(redactor: &'r Redactor, ring: Ring, wanted_bytes: usize) -> Self {
+    pub(crate) fn new(redactor: &'r Redactor, ring: Ring, wanted_bytes: usize) -> Self {
         let sieve = Sieve::new(redactor);
         Self { sieve, ring, wanted_bytes, seen_bytes: 0, redacted_bytes: 0 }
     }
 
     /// What came of it, where so many bytes were granted.
-    pub(super) fn finish(self, edge: Edge, granted_bytes: usize) -> Stderr {
+    pub(crate) fn finish(self, edge: Edge, granted_bytes: usize) -> Stderr {
         let Self { sieve, mut ring, wanted_bytes, seen_bytes, mut redacted_bytes } = self;
         let redactions = sieve.finish(edge, |bytes| {
             redacted_bytes += bytes.len() as u64;

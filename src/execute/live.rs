@@ -8,6 +8,7 @@ use super::http::{Http, Poster};
 use super::{End, Execute, Job, Observation};
 use crate::authorize::Permitted;
 use crate::child::Children;
+use crate::dial::Lookups;
 use crate::home::Home;
 use crate::state::Reason;
 
@@ -22,7 +23,8 @@ impl Live {
     /// Nothing is opened or started before the first job.
     /// Helpers are kept out of the home.
     pub fn new(home: Option<&Home>) -> Self {
-        Self { http: Http::new(), helpers: Helpers::new(home) }
+        let lookups = Arc::new(Lookups::new());
+        Self { http: Http::new(lookups), helpers: Helpers::new(home) }
     }
 
     /// What also runs programs that are no helpers, within the same budget.

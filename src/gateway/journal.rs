@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::intent::intent;
 use super::keeping::Keeping;
-use crate::audit::event::{Configuration, Counters, Ended, Event, Refused, SessionStarted};
+use crate::audit::event::{Act, Configuration, Counters, Ended, Event, Refused, SessionStarted};
 use crate::audit::{Audit, Ticket, Unavailable, ancestry, random};
 use crate::authorize::Permitted;
 use crate::execute::ssh::Moved;
@@ -88,7 +88,9 @@ impl Ledger {
         let intent = intent(call, permitted, received_ms);
         let about = match intent.act {
             Act::Http { method, url, .. } => Some(format!("{method} {url}")),
-            Act::Command { .. } => None,
+            Act::Command { host: Some(_), words, .. } => Some(words.join(" ")),
+            Act::Command { host: None, .. } => None,
+            Act::File { access, path, .. } => Some(format!("{} {path}", access.as_str())),
         };
         self.note(&Event::Refused(Refused {
             call: Some(call),

@@ -1,13 +1,42 @@
-//! What Keyward knows of SSH beside the connection itself: host keys, private keys, the owner's OpenSSH configuration.
+//! SSH as a client: connections, logins and commands at hosts, and what is known of whom to believe.
 //!
-//! Invariant: what is read here decides whom a secret may be sent to, so what cannot be read for
-//! certain counts for nothing or is a fault; it is never guessed.
+//! The order is the security story: dial a checked address, agree on keys, judge the host's key, log in,
+//! learn a new host key, and only then send the command, once.
+//!
+//! Invariant: nothing secret is sent before the host's key was judged, and what decides that (known hosts, private
+//! keys, the owner's OpenSSH configuration) counts for nothing or is a fault where it cannot be read for certain;
+//! a command is sent at most once; nothing waits without a deadline; and an end that was not seen is not told as
+//! one.
 
+mod agent;
 pub mod certificate;
+mod connections;
+mod exec;
+mod fault;
 pub mod field;
 pub mod fingerprint;
+mod host_key;
+mod jump;
 pub mod key_file;
 pub mod known_hosts;
+mod link;
+mod login;
+mod open;
 pub mod openssh_config;
 pub mod pattern;
+mod pool;
 pub mod public_key;
+mod pulse;
+mod random;
+mod seen;
+mod sinks;
+mod stop;
+mod streams;
+mod target;
+mod wrapper;
+
+pub use connections::{Connections, Timing};
+pub use fault::{AgentCause, Cause, CommandCause, Fault, HostKeyCause, KeyCause};
+pub use pulse::Patience;
+pub use seen::{Bounds, Exit, Life, RemoteStop, Run, Seen, Stop};
+pub use target::{HostKeyRule, Login, StopBy, Target};

@@ -114,7 +114,7 @@ impl Drop for Scene {
         assert_eq!(self.processes(), [0; 0], "processes are left");
         assert_eq!(guards_of(std::process::id().cast_signed()), [0; 0], "guards are left");
         assert_eq!(descriptors(), self.descriptors, "descriptors are left");
-        assert_eq!(self.children.retained_bytes(), 0, "budget is left");
+        assert_eq!(self.children.budget().granted_bytes(), 0, "budget is left");
     }
 }
 

@@ -140,7 +140,7 @@ fn floods_at_once_stay_within_the_budget() {
         };
         let running: Vec<_> = (0..16).map(|_| scope.spawn(run)).collect();
         while running.iter().any(|run| !run.is_finished()) {
-            assert!(scene.children.retained_bytes() <= 100_000);
+            assert!(scene.children.budget().granted_bytes() <= 100_000);
             std::thread::yield_now();
         }
         running.into_iter().map(|run| run.join().unwrap()).collect()

@@ -6,14 +6,11 @@
 //! Invariant: nothing happens before `begin`, nothing is sent twice, no redirect is followed, and no
 //! observation holds a credential, an address, a path of this machine or text of the policy.
 
-mod address;
 pub mod authorities;
 mod body;
 mod call;
 mod der;
-mod dial;
 mod head;
-mod lookup;
 mod pool;
 mod post;
 mod request;
@@ -21,6 +18,8 @@ mod socket;
 mod tls;
 mod transport;
 mod words;
+
+use std::sync::Arc;
 
 pub use post::{PostFault, Poster};
 
@@ -32,11 +31,11 @@ use crate::action::http::{HttpAction, Scheme};
 use crate::authorize::Grant;
 use crate::credential::fetch::{Fetched, fetch};
 use crate::credential::redact::Redactor;
+use crate::dial::{Host, Lookups, Stop};
 use crate::policy::config::HttpTarget;
 use crate::state::{Outcome, Reason};
 use body::{Coding, Content};
-use call::{Progress, Serving, Stop};
-use dial::Host;
+use call::{Progress, Serving};
 use head::Shown;
 use pool::{PoolFault, Pools};
 use request::{Ready, RequestFault};
@@ -49,13 +48,13 @@ pub(super) struct Http {
 
 impl Http {
     /// No connection yet.
-    pub(super) fn new() -> Self {
-        Self { pools: Pools::new() }
+    pub(super) fn new(lookups: Arc<Lookups>) -> Self {
+        Self { pools: Pools::new(lookups) }
     }
 
     /// Posts small texts of our own, over lookup threads that are shared.
     pub(super) fn poster(&self) -> Poster {
-        Poster::new(std::sync::Arc::clone(self.pools.lookups()))
+        Poster::new(Arc::clone(self.pools.lookups()))
     }
 
     /// Runs one request to its end, or until it is cut.
@@ -123,7 +122,7 @@ fn redactor(credential: Option<&Fetched<'_>>) -> Redactor {
 fn may_carry_credential(target: &HttpTarget) -> bool {
     match target.origin.scheme {
         Scheme::Https => true,
-        Scheme::Http => target.plain_loopback && Host::new(&target.origin).is_loopback(),
+        Scheme::Http => target.plain_loopback && Host::of_url(&target.origin.host).is_loopback(),
     }
 }
 

@@ -9,12 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ureq::Agent;
 
 use super::authorities::{self, CaFault, Stamp};
-use super::dial::Dialer;
-use super::lookup::Lookups;
 use super::tls::{self, Tls};
 use super::transport::{Later, TargetConnector};
 use crate::action::http::{Origin, Scheme};
 use crate::authorize::Grant;
+use crate::dial::{Dialer, Host, Lookups};
 use crate::limits;
 use crate::name::Name;
 use crate::policy::config::HttpTarget;
@@ -59,8 +58,8 @@ pub(super) enum PoolFault {
 
 impl Pools {
     /// No client yet.
-    pub(super) fn new() -> Self {
-        Self { lookups: Arc::new(Lookups::new()), clients: Mutex::default() }
+    pub(super) fn new(lookups: Arc<Lookups>) -> Self {
+        Self { lookups, clients: Mutex::default() }
     }
 
     /// The client of an authorized action's target.
@@ -105,7 +104,8 @@ pub(super) fn client(
             Some(Tls::new(&origin.host, roots).ok_or(PoolFault::Host)?)
         }
     };
-    let dialer = Dialer::new(origin, private, lookups);
+    let host = Host::of_url(&origin.host);
+    let dialer = Dialer::new(host, origin.port, private, lookups);
     Ok(Agent::with_parts(config(), TargetConnector { dialer, tls }, Later))
 }
 

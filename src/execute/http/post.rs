@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use ureq::http::{HeaderValue, Request, header};
 
-use super::call::{Serving, Stop};
-use super::lookup::Lookups;
+use super::call::Serving;
 use super::{pool, request};
 use crate::clock::Deadline;
+use crate::dial::{Lookups, Stop};
 use crate::execute::cut::Cut;
 use crate::policy::witness::KeeperUrl;
 

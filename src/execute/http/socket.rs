@@ -7,8 +7,9 @@ use std::os::fd::AsFd as _;
 use rustix::event::PollFlags;
 use rustix::net::RecvFlags;
 
-use super::call::{self, Stop};
+use super::call;
 use crate::clock::Deadline;
+use crate::dial::Stop;
 
 /// A socket that does not block.
 #[derive(Debug)]

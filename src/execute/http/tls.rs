@@ -16,11 +16,11 @@ use rustls::{
     RootCertStore, SignatureScheme, StreamOwned,
 };
 
-use super::call::Stop;
 use super::der;
-use super::dial::DialFault;
 use super::socket::Socket;
+use super::transport::LinkFault;
 use crate::clock::Deadline;
+use crate::dial::{DialFault, Stop};
 use crate::limits;
 
 /// A TLS session over a socket.
@@ -74,12 +74,12 @@ impl Tls {
     }
 
     /// Makes a session over a connected socket.
-    pub(super) fn open(&self, stream: TcpStream) -> Result<Session, DialFault> {
+    pub(super) fn open(&self, stream: TcpStream) -> Result<Session, LinkFault> {
         let limit = Deadline::after(limits::HANDSHAKE_FOR);
         let mut socket = Socket::new(stream, limit);
         let config = Arc::clone(&self.config);
         let mut connection = ClientConnection::new(config, self.server.clone())
-            .map_err(|error| DialFault::Tls(fault_of(&error)))?;
+            .map_err(|error| LinkFault::Tls(fault_of(&error)))?;
         while connection.is_handshaking() {
             connection.complete_io(&mut socket).map_err(|error| fault_of_io(&error))?;
         }
@@ -92,17 +92,17 @@ pub(super) fn builtin_roots() -> RootCertStore {
     RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
 }
 
-fn fault_of_io(error: &io::Error) -> DialFault {
+fn fault_of_io(error: &io::Error) -> LinkFault {
     let inner = error.get_ref();
     if let Some(&stop) = inner.and_then(|inner| inner.downcast_ref::<Stop>()) {
         return match stop {
-            Stop::Cut | Stop::Deadline => DialFault::Stopped(stop),
-            Stop::Slow => DialFault::Tls(TlsFault::Slow),
-            Stop::Lost => DialFault::Tls(TlsFault::Closed),
+            Stop::Cut | Stop::Deadline => LinkFault::Dial(DialFault::Stopped(stop)),
+            Stop::Slow => LinkFault::Tls(TlsFault::Slow),
+            Stop::Lost => LinkFault::Tls(TlsFault::Closed),
         };
     }
     let tls = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
-    DialFault::Tls(tls.map_or(TlsFault::Closed, fault_of))
+    LinkFault::Tls(tls.map_or(TlsFault::Closed, fault_of))
 }
 
 fn fault_of(error: &rustls::Error) -> TlsFault {

@@ -15,11 +15,11 @@ use ureq::unversioned::transport::{
 };
 use zeroize::Zeroize as _;
 
-use super::call::{self, Stop};
-use super::dial::{DialFault, Dialer};
+use super::call;
 use super::socket::Socket;
-use super::tls::{Session, Tls};
+use super::tls::{Session, Tls, TlsFault};
 use crate::clock::Deadline;
+use crate::dial::{DialFault, Dialer, Stop};
 use crate::limits;
 
 /// Resolves nothing: the connector looks the name up, only where it really dials.
@@ -51,7 +51,7 @@ impl Connector for TargetConnector {
         match self.open() {
             Ok(link) => Ok(Some(Connection::new(link))),
             Err(fault) => {
-                call::not_dialled(fault);
+                call::not_linked(fault);
                 Err(Error::ConnectionFailed)
             }
         }
@@ -59,13 +59,28 @@ impl Connector for TargetConnector {
 }
 
 impl TargetConnector {
-    fn open(&self) -> Result<Link, DialFault> {
-        let stream = self.dialer.dial()?;
+    fn open(&self) -> Result<Link, LinkFault> {
+        let waiter = call::waiter().ok_or(LinkFault::Dial(DialFault::Stopped(Stop::Cut)))?;
+        let stream = self.dialer.dial(&waiter).map_err(|fault| {
+            if let DialFault::Stopped(stop) = fault {
+                call::stopped(stop);
+            }
+            LinkFault::Dial(fault)
+        })?;
         Ok(match &self.tls {
             Some(tls) => Link::Tls(Box::new(tls.open(stream)?)),
             None => Link::Plain(Socket::new(stream, Deadline::after(limits::CONNECT_FOR))),
         })
     }
+}
+
+/// Why there is no connection to speak HTTP over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum LinkFault {
+    /// None was made.
+    Dial(DialFault),
+    /// There is no TLS session.
+    Tls(TlsFault),
 }
 
 enum Link {

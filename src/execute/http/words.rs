@@ -4,10 +4,10 @@
 
 use ureq::Error;
 
-use super::call::{Progress, Stop};
-use super::dial::DialFault;
-use super::lookup::LookupFault;
+use super::call::Progress;
 use super::tls::TlsFault;
+use super::transport::LinkFault;
+use crate::dial::{DialFault, LookupFault, Stop};
 
 pub(super) const DEADLINE_BEFORE: &str = "The deadline passed before anything was sent.";
 pub(super) const CA_FILE: &str =
@@ -46,9 +46,10 @@ pub(super) fn cut(progress: &Progress) -> String {
 
 /// What is said where nothing was sent.
 pub(super) fn before_sending(progress: &Progress) -> &'static str {
-    match (progress.stop, &progress.dial) {
+    match (progress.stop, &progress.link) {
         (Some(Stop::Deadline), _) => DEADLINE_BEFORE,
-        (_, Some(fault)) => not_dialled(fault),
+        (_, Some(LinkFault::Dial(fault))) => not_dialled(fault),
+        (_, Some(LinkFault::Tls(fault))) => no_session(*fault),
         (_, None) => "Nothing was sent: the connection was lost.",
     }
 }
@@ -69,7 +70,6 @@ fn not_dialled(fault: &DialFault) -> &'static str {
         DialFault::Refused => "Nothing was sent: the host refuses the connection.",
         DialFault::Unreachable => "Nothing was sent: the host cannot be reached.",
         DialFault::Slow => "Nothing was sent: the host did not accept the connection in time.",
-        DialFault::Tls(fault) => no_session(*fault),
         DialFault::Lookup(LookupFault::Stopped(_)) | DialFault::Stopped(_) => {
             "Nothing was sent: the call was stopped."
         }

@@ -13,13 +13,13 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rustix::event::{EventfdFlags, PollFlags, eventfd};
 
-use super::call::{self, Stop};
+use super::wait::{Stop, Waiter};
 use crate::clock::Deadline;
 use crate::limits;
 
 /// The lookup threads; they start as they are needed and end when this is dropped.
 #[derive(Debug)]
-pub(super) struct Lookups {
+pub struct Lookups {
     questions: Sender<Question>,
     waiting: Receiver<Question>,
     started: AtomicUsize,
@@ -34,7 +34,7 @@ pub(super) type Ask = fn(&str, u16) -> io::Result<Vec<SocketAddr>>;
 
 /// Why a name has no addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum LookupFault {
+pub enum LookupFault {
     /// The system knows no address of it, or could not ask.
     Failed,
     /// It took too long.
@@ -70,7 +70,8 @@ enum Found {
 
 impl Lookups {
     /// Asks the system. No thread runs yet.
-    pub(super) fn new() -> Self {
+    #[expect(clippy::new_without_default, reason = "it is no empty thing: threads come of it")]
+    pub fn new() -> Self {
         Self::asking(ask_system, limits::LOOKUP_FOR)
     }
 
@@ -79,8 +80,13 @@ impl Lookups {
         Self { questions, waiting, started: AtomicUsize::new(0), idle: Arc::default(), ask, span }
     }
 
-    /// Looks a name up, beside the current call's cut and deadline.
-    pub(super) fn find(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, LookupFault> {
+    /// Looks a name up, beside a call's cut and deadline.
+    pub(super) fn find(
+        &self,
+        host: &str,
+        port: u16,
+        waiter: &Waiter,
+    ) -> Result<Vec<SocketAddr>, LookupFault> {
         let ready = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
             .map_err(|_| LookupFault::Failed)?;
         let answer = Arc::new(Answer { found: Mutex::new(Found::NotBegun), ready });
@@ -88,7 +94,7 @@ impl Lookups {
         self.questions.try_send(question).map_err(|_| LookupFault::Busy)?;
         self.start_thread();
         let limit = Deadline::after(self.span);
-        let waited = call::wait(answer.ready.as_fd(), PollFlags::IN, limit);
+        let waited = waiter.wait(answer.ready.as_fd(), PollFlags::IN, limit);
         match (waited, answer.take()) {
             (Err(stop @ (Stop::Cut | Stop::Deadline | Stop::Lost)), _) => {
                 Err(LookupFault::Stopped(stop))
@@ -162,7 +168,6 @@ impl Answer {
 mod tests {
     use super::*;
     use crate::execute::cut::Cut;
-    use crate::execute::http::call::Serving;
 
     const LONG: Duration = Duration::from_secs(20);
 
@@ -182,8 +187,7 @@ mod tests {
         host: &str,
         deadline: Duration,
     ) -> Result<Vec<SocketAddr>, LookupFault> {
-        let _serving = Serving::new(&Cut::new().unwrap(), Deadline::after(deadline));
-        lookups.find(host, 80)
+        lookups.find(host, 80, &Waiter::new(&Cut::new().unwrap(), Deadline::after(deadline)))
     }
 
     #[test]
@@ -218,8 +222,8 @@ mod tests {
         cut.begin().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| cut.cut());
-            let _serving = Serving::new(&cut, Deadline::after(LONG));
-            assert_eq!(lookups.find("hang", 80), Err(LookupFault::Stopped(Stop::Cut)));
+            let waiter = Waiter::new(&cut, Deadline::after(LONG));
+            assert_eq!(lookups.find("hang", 80, &waiter), Err(LookupFault::Stopped(Stop::Cut)));
         });
     }
 }

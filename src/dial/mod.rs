@@ -1,6 +1,12 @@
 //! Makes a connection: looks the name up, judges every address, dials those that pass.
 //!
+//! For whatever protocol comes after; none is spoken here.
+//!
 //! Invariant: the address that is dialled is the one that was judged; nothing is looked up in between.
+
+mod address;
+mod lookup;
+mod wait;
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpStream};
@@ -11,26 +17,25 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto};
 
-use super::address::Access;
-use super::call::{self, Stop};
-use super::lookup::{LookupFault, Lookups};
-use super::tls::TlsFault;
-use crate::action::http::Origin;
+pub use lookup::{LookupFault, Lookups};
+pub use wait::{Stop, Waiter};
+
 use crate::clock::Deadline;
 use crate::limits;
+use address::Access;
 
 /// How one target is reached.
 #[derive(Debug)]
-pub(super) struct Dialer {
+pub struct Dialer {
     host: Host,
     port: u16,
     access: Access,
     lookups: Arc<Lookups>,
 }
 
-/// The host of a target's `base_url`.
+/// The host of a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Host {
+pub enum Host {
     /// An address itself.
     Literal(IpAddr),
     /// A name to look up.
@@ -39,7 +44,7 @@ pub(super) enum Host {
 
 /// Why there is no connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum DialFault {
+pub enum DialFault {
     /// The name has no addresses.
     Lookup(LookupFault),
     /// None of its addresses may be dialled for this target.
@@ -50,16 +55,13 @@ pub(super) enum DialFault {
     Unreachable,
     /// It took too long.
     Slow,
-    /// There is no TLS session.
-    Tls(TlsFault),
     /// The call was stopped.
     Stopped(Stop),
 }
 
 impl Host {
-    /// Reads the host of an origin, which has IPv6 addresses in brackets.
-    pub(super) fn new(origin: &Origin) -> Self {
-        let host = origin.host.as_str();
+    /// Reads the host of a URL, which has IPv6 addresses in brackets.
+    pub fn of_url(host: &str) -> Self {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let literal = match bare {
             Some(bare) => bare.parse::<Ipv6Addr>().map(IpAddr::V6),
@@ -68,8 +70,13 @@ impl Host {
         literal.map_or_else(|_| Self::Name(host.into()), Self::Literal)
     }
 
+    /// Reads an address that stands by itself, without brackets.
+    pub fn of_address(host: &str) -> Self {
+        host.parse().map_or_else(|_| Self::Name(host.into()), Self::Literal)
+    }
+
     /// Whether it is a loopback address itself, not a name for one.
-    pub(super) fn is_loopback(&self) -> bool {
+    pub fn is_loopback(&self) -> bool {
         match self {
             Self::Literal(address) => address.is_loopback(),
             Self::Name(_) => false,
@@ -78,20 +85,22 @@ impl Host {
 }
 
 impl Dialer {
-    /// Reaches an origin; also inside addresses where it is private, or names the address itself.
-    pub(super) fn new(origin: &Origin, private: bool, lookups: Arc<Lookups>) -> Self {
-        let host = Host::new(origin);
+    /// Reaches a host; also inside addresses where it is private, or is an address itself.
+    pub fn new(host: Host, port: u16, private: bool, lookups: Arc<Lookups>) -> Self {
         let access = match host {
             Host::Literal(_) => Access::Inside,
             Host::Name(_) if private => Access::Inside,
             Host::Name(_) => Access::Public,
         };
-        Self { host, port: origin.port, access, lookups }
+        Self { host, port, access, lookups }
     }
 
-    /// Connects, under the current call's cut and deadline.
-    pub(super) fn dial(&self) -> Result<TcpStream, DialFault> {
-        let mut addresses = self.addresses()?;
+    /// Connects, under a call's cut and deadline. The socket does not block, and sends at once what it is given.
+    ///
+    /// # Errors
+    /// [`DialFault`]: of the address that was tried last.
+    pub fn dial(&self, waiter: &Waiter) -> Result<TcpStream, DialFault> {
+        let mut addresses = self.addresses(waiter)?;
         addresses.retain(|address| self.access.admits(address.ip()));
         addresses.truncate(limits::ADDRESSES);
         let limit = Deadline::after(limits::CONNECT_FOR);
@@ -99,7 +108,7 @@ impl Dialer {
         let mut others = addresses.len();
         for address in addresses {
             others -= 1;
-            match connect(address, share(limit, others)) {
+            match connect(address, share(limit, others), waiter) {
                 Ok(stream) => return Ok(stream),
                 Err(stopped @ DialFault::Stopped(_)) => return Err(stopped),
                 Err(other) => fault = other,
@@ -108,13 +117,15 @@ impl Dialer {
         Err(fault)
     }
 
-    fn addresses(&self) -> Result<Vec<SocketAddr>, DialFault> {
+    fn addresses(&self, waiter: &Waiter) -> Result<Vec<SocketAddr>, DialFault> {
         match &self.host {
             Host::Literal(address) => Ok(vec![SocketAddr::new(*address, self.port)]),
-            Host::Name(name) => self.lookups.find(name, self.port).map_err(|fault| match fault {
-                LookupFault::Stopped(stop) => DialFault::Stopped(stop),
-                fault => DialFault::Lookup(fault),
-            }),
+            Host::Name(name) => {
+                self.lookups.find(name, self.port, waiter).map_err(|fault| match fault {
+                    LookupFault::Stopped(stop) => DialFault::Stopped(stop),
+                    fault => DialFault::Lookup(fault),
+                })
+            }
         }
     }
 }
@@ -124,8 +135,8 @@ fn share(limit: Deadline, others: usize) -> Deadline {
     if others == 0 { limit } else { Deadline::after(limit.left() / 2) }
 }
 
-fn connect(address: SocketAddr, limit: Deadline) -> Result<TcpStream, DialFault> {
-    call::check().map_err(DialFault::Stopped)?;
+fn connect(address: SocketAddr, limit: Deadline, waiter: &Waiter) -> Result<TcpStream, DialFault> {
+    waiter.check().map_err(DialFault::Stopped)?;
     let family = match address {
         SocketAddr::V4(_) => AddressFamily::INET,
         SocketAddr::V6(_) => AddressFamily::INET6,
@@ -136,7 +147,7 @@ fn connect(address: SocketAddr, limit: Deadline) -> Result<TcpStream, DialFault>
     match rustix::net::connect(&socket, &address) {
         Ok(()) => {}
         Err(Errno::INPROGRESS | Errno::INTR) => {
-            call::wait(socket.as_fd(), PollFlags::OUT, limit).map_err(|stop| match stop {
+            waiter.wait(socket.as_fd(), PollFlags::OUT, limit).map_err(|stop| match stop {
                 Stop::Slow => DialFault::Slow,
                 stop => DialFault::Stopped(stop),
             })?;
@@ -167,21 +178,15 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use super::super::call::Serving;
     use super::*;
-    use crate::action::http::Scheme;
     use crate::execute::cut::Cut;
 
     const LONG: Duration = Duration::from_secs(20);
 
-    fn dial(
-        private: bool,
-        ask: super::super::lookup::Ask,
-        port: u16,
-    ) -> Result<TcpStream, DialFault> {
-        let _serving = Serving::new(&Cut::new().unwrap(), Deadline::after(LONG));
-        let origin = Origin { scheme: Scheme::Http, host: "name.test".into(), port };
-        Dialer::new(&origin, private, Arc::new(Lookups::asking(ask, LONG))).dial()
+    fn dial(private: bool, ask: lookup::Ask, port: u16) -> Result<TcpStream, DialFault> {
+        let waiter = Waiter::new(&Cut::new().unwrap(), Deadline::after(LONG));
+        let host = Host::of_url("name.test");
+        Dialer::new(host, port, private, Arc::new(Lookups::asking(ask, LONG))).dial(&waiter)
     }
 
     #[test]
@@ -244,8 +249,7 @@ mod tests {
             ("0177.0.0.1", false, false),
             ("127.0.0.1.", false, false),
         ] {
-            let origin = Origin { scheme: Scheme::Http, host: host.into(), port: 80 };
-            let read = Host::new(&origin);
+            let read = Host::of_url(host);
             assert_eq!(matches!(read, Host::Literal(_)), literal, "{host}");
             assert_eq!(read.is_loopback(), loopback, "{host}");
         }

@@ -1,0 +1,194 @@
+//! The door: commands at hosts, over connections that are kept.
+//!
+//! Invariant: a connection about which there is any doubt is not used again, and one that fails is replaced only
+//! while nothing of the command was sent.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ssh2::Channel;
+
+use super::exec::{Ended, Exec, NotSent};
+use super::fault::{Cause, CommandCause, Fault};
+use super::link::{Halt, Link, is_lost};
+use super::open::{is_still_good, open};
+use super::pool::{Key, Pool};
+use super::pulse::{Patience, Pulse};
+use super::random::random;
+use super::seen::{Life, Run, Seen};
+use super::sinks::Sinks;
+use super::target::{StopBy, Target};
+use super::wrapper::{self, Marks, Token};
+use crate::child::Budget;
+use crate::clock::Deadline;
+use crate::dial::{self, Lookups, Waiter};
+use crate::execute::cut::{Cut, WasCut};
+use crate::limits;
+
+/// How long connections are kept, and silent servers borne.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    /// How long a connection waits for its next command.
+    pub idle_for: Duration,
+    /// How a server is dealt with that says nothing while a command runs.
+    pub patience: Patience,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        let patience =
+            Patience { ask_after: limits::SSH_ASK_AFTER, lost_after: limits::SSH_LOST_AFTER };
+        Self { idle_for: limits::IDLE_FOR, patience }
+    }
+}
+
+/// All connections of the process.
+pub struct Connections {
+    lookups: Arc<Lookups>,
+    budget: Budget,
+    timing: Timing,
+    pool: Pool,
+}
+
+/// A channel that nothing was sent in, and its connection.
+struct Ready {
+    link: Link,
+    channel: Channel,
+}
+
+impl Connections {
+    /// No connection yet. Lookups and the budget for stderr are shared with whoever else needs them.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub fn new(lookups: Arc<Lookups>, budget: Budget) -> std::io::Result<Self> {
+        Self::with_timing(lookups, budget, Timing::default())
+    }
+
+    /// The same, with other times.
+    ///
+    /// # Errors
+    /// The system gives no random bytes.
+    pub fn with_timing(
+        lookups: Arc<Lookups>,
+        budget: Budget,
+        timing: Timing,
+    ) -> std::io::Result<Self> {
+        Ok(Self { lookups, budget, timing, pool: Pool::new(timing.idle_for)? })
+    }
+
+    /// Runs a command to its end on the calling thread, or until it is cut.
+    ///
+    /// It calls [`Cut::begin`] directly before a connection is used or made, and [`Cut::end`] when the exit is seen,
+    /// or there is nothing more to see.
+    pub fn run(&self, target: &Target, run: Run<'_>, cut: &Cut) -> Seen {
+        let mut sinks = Sinks::new(&run, &self.budget);
+        let waiter = Waiter::new(cut, run.bounds.deadline);
+        let key = self.pool.key(target);
+        let fault = |cause| Fault { target: target.name.clone(), cause };
+        let prepared = Line::new(run.command, target.stop).and_then(|line| {
+            cut.begin().map_err(|_| Cause::Stopped(dial::Stop::Cut))?;
+            Ok(line)
+        });
+        let ready =
+            prepared.map_err(fault).and_then(|line| Ok((line, self.ready(target, key, &waiter)?)));
+        let (line, Ready { link, channel }) = match ready {
+            Ok(ready) => ready,
+            Err(fault) => return sinks.not_started(Life::NotStarted(settle(fault, cut))),
+        };
+        let watched = (Pulse::new(self.timing.patience), line.marks);
+        let mut exec = Exec::new((&link, channel), &waiter, &run, &mut sinks, watched);
+        let ended = match exec.request(&line.text) {
+            Ok(()) => exec.watch(),
+            Err(NotSent::Denied) => {
+                let life = Life::NotStarted(settle(fault(Cause::NoChannel), cut));
+                return sinks.not_started(life);
+            }
+            Err(NotSent::Stopped(stop)) => Ended::Stopped(stop),
+        };
+        let last = exec.finish(ended);
+        if last.is_reusable {
+            self.pool.put(key, link);
+        }
+        // An end that nobody saw is one too, and no later cut changes it.
+        cut.end().ok();
+        let life = Life::Ran { exit: last.exit, stopped: last.stopped };
+        sinks.finish(last.read, life, last.stream_end, last.remote_stop)
+    }
+
+    /// A channel in a connection that stands: a kept one, or one that is made.
+    fn ready(&self, target: &Target, key: Key, waiter: &Waiter) -> Result<Ready, Fault> {
+        let fault = |cause| Fault { target: target.name.clone(), cause };
+        // What is known of the host may have changed since the connection was made.
+        let kept = self.pool.take(key).filter(|link| is_still_good(link, target));
+        if let Some(link) = kept {
+            let limit = Deadline::after(limits::SSH_KEPT_FOR);
+            match channel(&link, waiter, limit) {
+                Ok(channel) => return Ok(Ready { link, channel }),
+                Err(Halt::Stop(stop @ (dial::Stop::Cut | dial::Stop::Deadline))) => {
+                    return Err(fault(stop.into()));
+                }
+                // It is of no use any more, and nothing was sent: once more, from the beginning.
+                Err(Halt::Stop(dial::Stop::Slow | dial::Stop::Lost) | Halt::Ssh(_)) => {}
+            }
+        }
+        let link = open(target, &self.lookups, waiter)?;
+        let limit = Deadline::after(limits::SSH_CHANNEL_FOR);
+        match channel(&link, waiter, limit) {
+            Ok(channel) => Ok(Ready { link, channel }),
+            Err(Halt::Stop(stop)) => Err(fault(stop.into())),
+            Err(Halt::Ssh(error)) if is_lost(&error) => Err(fault(Cause::Lost)),
+            Err(Halt::Ssh(_)) => Err(fault(Cause::NoChannel)),
+        }
+    }
+}
+
+fn channel(link: &Link, waiter: &Waiter, limit: Deadline) -> Result<Channel, Halt> {
+    link.drive(waiter, limit, || link.session.channel_session())
+}
+
+/// What is sent for a command.
+struct Line<'a> {
+    text: Cow<'a, str>,
+    /// What the script reports that the command runs under.
+    marks: Option<Marks>,
+}
+
+impl<'a> Line<'a> {
+    fn new(command: &'a str, stop: StopBy) -> Result<Self, Cause> {
+        if command.contains('\0') {
+            return Err(Cause::Command(CommandCause::Nul));
+        }
+        let line = match stop {
+            StopBy::Connection => Self { text: command.into(), marks: None },
+            StopBy::Signal => {
+                let token = Token::new(random().map_err(|_| Cause::System)?);
+                let text = wrapper::wrap(command, token).into();
+                Self { text, marks: Some(Marks::new(token)) }
+            }
+        };
+        if line.text.len() > limits::SSH_COMMAND_BYTES {
+            return Err(Cause::Command(CommandCause::TooLong));
+        }
+        Ok(line)
+    }
+}
+
+/// Ends a call that sent nothing, so that no later cut takes effect; one that came first stands.
+fn settle(fault: Fault, cut: &Cut) -> Fault {
+    // It may have begun already, or been cut.
+    cut.begin().ok();
+    match cut.end() {
+        Ok(()) => fault,
+        Err(WasCut) => Fault { cause: Cause::Stopped(dial::Stop::Cut), ..fault },
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What is behind it is partly secret.
+        out.write_str("Connections")
+    }
+}

@@ -1,0 +1,78 @@
+//! Whether the key that a host shows is its own.
+//!
+//! Invariant: what is judged is the key with which the session was agreed on, and nothing but a known or pinned
+//! key, or a first one where that is allowed, passes.
+
+use std::path::PathBuf;
+
+use ssh2::{MethodType, Session};
+
+use super::fault::{Cause, HostKeyCause};
+use super::fingerprint::Fingerprint;
+use super::known_hosts::{self, HostKeys, Judged, KnownHosts};
+use super::target::{HostKeyRule, Login, Target};
+
+/// What is known about one host before it is connected to.
+pub(super) struct Expected<'a> {
+    target: &'a Target,
+    keys: HostKeys,
+}
+
+/// Whether a host's key is still as good as when it was connected to.
+pub(super) fn is_still_good(target: &Target, blob: &[u8]) -> bool {
+    let judged = Expected::new(target).and_then(|expected| expected.judge(blob));
+    // One that would have to be learnt once more has been taken out of the files.
+    matches!(judged, Ok(New(None)))
+}
+
+/// A key that is to be added to the known ones once the login has worked.
+#[must_use]
+pub(super) struct New(Option<Vec<u8>>);
+
+impl<'a> Expected<'a> {
+    /// Reads the files of known hosts.
+    pub(super) fn new(target: &'a Target) -> Result<Self, Cause> {
+        let files: Vec<PathBuf> =
+            [&target.known_hosts].into_iter().chain(&target.also_known).cloned().collect();
+        let known = KnownHosts::read(&files).map_err(|_| Cause::KnownHosts)?;
+        Ok(Self { target, keys: known.for_host(&target.address, target.port) })
+    }
+
+    /// Has the known types of key negotiated first.
+    pub(super) fn prefer(&self, session: &Session) -> Result<(), Cause> {
+        let names = self.keys.algorithms().join(",");
+        // Where a name is not known the library would silently go on with its own order.
+        session.method_pref(MethodType::HostKey, &names).map_err(|_| Cause::NoSession)
+    }
+
+    /// Judges the key that the host showed, in the form that goes over the wire.
+    pub(super) fn judge(&self, blob: &[u8]) -> Result<New, Cause> {
+        let shown = Fingerprint::of_public(blob);
+        let judged = self.keys.judge(blob);
+        let cause = match (judged, self.target.host_key) {
+            (Judged::Revoked, _) => HostKeyCause::Revoked { shown },
+            (_, HostKeyRule::Pinned(pinned)) if pinned == shown => return Ok(New(None)),
+            (_, HostKeyRule::Pinned(pinned)) => {
+                HostKeyCause::Changed { shown, known: vec![pinned] }
+            }
+            (Judged::Known, _) => return Ok(New(None)),
+            (Judged::Changed { known }, _) => HostKeyCause::Changed { shown, known },
+            (Judged::AuthorityUnsupported, _) => HostKeyCause::AuthorityUnsupported,
+            (Judged::Unknown, HostKeyRule::Strict) => HostKeyCause::Unknown { shown },
+            (Judged::Unknown, HostKeyRule::AcceptNew) => match self.target.login {
+                // Whoever answers would have the password.
+                Login::Password(_) => HostKeyCause::PasswordToUnknown,
+                Login::Key { .. } | Login::Agent { .. } => return Ok(New(Some(blob.to_vec()))),
+            },
+        };
+        Err(Cause::HostKey(cause))
+    }
+
+    /// Adds a new key to the known ones.
+    pub(super) fn learn(&self, new: New) -> Result<(), Cause> {
+        let New(Some(blob)) = new else { return Ok(()) };
+        let Target { known_hosts: file, address, port, .. } = self.target;
+        // A key that came in between is another's word for the same host, and outweighs ours.
+        known_hosts::store(file, address, *port, &blob).map(|_| ()).map_err(|_| Cause::KnownHosts)
+    }
+}
