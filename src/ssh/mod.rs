@@ -14,6 +14,7 @@ mod connections;
 mod exec;
 mod fault;
 pub mod field;
+mod files;
 pub mod fingerprint;
 mod host_key;
 mod jump;
@@ -36,6 +37,7 @@ mod wrapper;
 
 pub use connections::{Connections, Timing};
 pub use fault::{AgentCause, Cause, CommandCause, Fault, HostKeyCause, KeyCause};
+pub use files::{Download, Downloaded, FileCause, Got, Left, Put, Upload};
 pub use pulse::Patience;
 pub use seen::{Bounds, Exit, Life, RemoteStop, Run, Seen, Stop};
 pub use target::{HostKeyRule, Login, StopBy, Target};
