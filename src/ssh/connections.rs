@@ -76,15 +76,15 @@ impl Connections {
 
     /// Runs a command to its end on the calling thread, or until it is cut.
     ///
-    /// It calls [`Cut::begin`] directly before a connection is used or made, and [`Cut::end`] when the exit is seen,
-    /// or there is nothing more to see.
+    /// It calls [`Cut::begin`] directly before a connection is used or made, where that was not done before, and
+    /// [`Cut::end`] when the exit is seen, or there is nothing more to see.
     pub fn run(&self, target: &Target, run: Run<'_>, cut: &Cut) -> Seen {
         let mut sinks = Sinks::new(&run, &self.budget);
         let waiter = Waiter::new(cut, run.bounds.deadline);
         let key = self.pool.key(target);
         let fault = |cause| Fault { target: target.name.clone(), cause };
         let prepared = Line::new(run.command, target.stop).and_then(|line| {
-            cut.begin().map_err(|_| Cause::Stopped(dial::Stop::Cut))?;
+            begin(cut)?;
             Ok(line)
         });
         let ready = prepared.map_err(fault).and_then(|line| {
@@ -162,10 +162,8 @@ impl Connections {
         act: impl FnOnce(Files<'_>) -> (T, bool),
     ) -> Result<T, Fault> {
         let (waiter, key) = (Waiter::new(cut, deadline), self.pool.key(target));
-        let begun = cut.begin().map_err(|_| Fault {
-            target: target.name.clone(),
-            cause: Cause::Stopped(dial::Stop::Cut),
-        });
+        let fault = |cause| Fault { target: target.name.clone(), cause };
+        let begun = begin(cut).map_err(fault);
         let ready = begun.and_then(|()| {
             self.ready(target, key, &waiter, |session| session.sftp(), Cause::NoSftp)
         });
@@ -238,6 +236,14 @@ impl<'a> Line<'a> {
             return Err(Cause::Command(CommandCause::TooLong));
         }
         Ok(line)
+    }
+}
+
+/// Begins a call, unless whoever read its credential has begun it already.
+fn begin(cut: &Cut) -> Result<(), Cause> {
+    match cut.begin() {
+        Err(WasCut) if cut.is_cut() => Err(Cause::Stopped(dial::Stop::Cut)),
+        Ok(()) | Err(WasCut) => Ok(()),
     }
 }
 

@@ -22,6 +22,7 @@ pub mod key_file;
 pub mod known_hosts;
 mod link;
 mod login;
+mod methods;
 mod open;
 pub mod pattern;
 mod pool;

@@ -107,7 +107,9 @@ pub(in crate::ssh) fn store(
 /// Takes the part away where the host still does that. Nothing is left where nothing was begun.
 fn clean_up(files: &Files<'_>, progress: Progress) -> Option<Left> {
     let part = progress.part?;
-    let limit = Deadline::after(limits::SSH_CLOSE_FOR);
+    let is_urgent = files.waiter.cut().is_urgent();
+    let span = if is_urgent { limits::URGENT_GRACE } else { limits::SSH_CLOSE_FOR };
+    let limit = Deadline::after(span);
     let removed = files.link.settle(limit, || files.sftp.unlink(Path::new(&part)));
     Some(match (removed, progress.may_have_removed) {
         (_, true) => Left::PartAlone(part),
