@@ -298,8 +298,14 @@ pub const KNOWN_HOSTS_BYTES: usize = 4 * 1024 * 1024;
 pub const KNOWN_HOSTS_IGNORED: usize = 16;
 /// How long one gateway waits for another that stores a host's key.
 pub const KNOWN_HOSTS_LOCK_FOR: Duration = Duration::from_secs(2);
-/// Rounds by which the passphrase of a private key may be stretched: some seconds of work that nothing can cut.
-pub const SSH_KEY_ROUNDS: u32 = 1024;
+/// Rounds by which the passphrase of a private key may be stretched: at this number it takes seconds, and nothing can cut it.
+pub const SSH_KEY_ROUNDS: u32 = 256;
+/// Largest file of the owner's OpenSSH configuration, in bytes.
+pub const SSH_CONFIG_BYTES: usize = 1024 * 1024;
+/// How deep its files may include each other.
+pub const SSH_CONFIG_DEPTH: usize = 16;
+/// Files of it that are read for one alias.
+pub const SSH_CONFIG_FILES: usize = 256;
 /// Calls of one session that may be open at the same time in its list in `run`.
 pub const OPEN_CALLS: usize = 65536;
 /// Longest text of a peer in an event: a client's name, a reason, what was refused.

@@ -24,6 +24,7 @@ mod link;
 mod login;
 mod methods;
 mod open;
+pub mod openssh_config;
 pub mod pattern;
 mod pool;
 pub mod public_key;

@@ -174,7 +174,7 @@ fn expected(found: &BTreeSet<(String, String)>, key: &Public) -> Judged {
 fn hundreds_of_files_say_what_they_say_to_openssh() {
     let scratch = Scratch::new();
     let mut judged = [0; 5];
-    for seed in 0..300 {
+    for seed in 0..120 {
         let mut dice = Dice::new(seed);
         let text = file(&mut dice);
         let path = scratch.write("known_hosts", &text);
@@ -194,7 +194,7 @@ fn hundreds_of_files_say_what_they_say_to_openssh() {
             assert_eq!(keys.is_empty(), !vouches, "seed {seed}");
         }
     }
-    assert!(judged.iter().all(|count| *count > 50), "{judged:?}");
+    assert!(judged.iter().all(|count| *count > 20), "{judged:?}");
 }
 
 fn kind_of(judged: &Judged) -> usize {
@@ -296,6 +296,21 @@ fn a_revoked_key_is_revoked_wherever_it_also_stands() {
     }
     let tab = plain + &format!("@revoked\th {} {}\n", key.key_type, key.encoded);
     assert_eq!(of_host(&tab).judge(&key.blob), Judged::Revoked, "{tab}");
+}
+
+#[test]
+fn an_rsa_key_may_stand_under_the_name_of_its_algorithm() {
+    let key = &publics()[6];
+    for name in ["ssh-rsa", "rsa-sha2-256", "rsa-sha2-512"] {
+        let known = of_host(&format!("h {name} {}\n", key.encoded));
+        assert_eq!(known.judge(&key.blob), Judged::Known, "{name}");
+        let revoked = of_host(&format!("@revoked h {name} {}\n", key.encoded));
+        assert_eq!(revoked.judge(&key.blob), Judged::Revoked, "{name}");
+    }
+    assert_eq!(
+        of_host(&format!("h ssh-ed25519 {}\n", key.encoded)).judge(&key.blob),
+        Judged::Unknown
+    );
 }
 
 #[test]

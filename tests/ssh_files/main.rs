@@ -4,6 +4,7 @@
 //! - `certificate`: what is said of a certificate.
 //! - `key_file`: what is said of a private key, against what libssh2 does with it.
 //! - `known_hosts`: what a file says about a host, against `ssh-keygen -F`.
+//! - `openssh_config`: what a configuration says of an alias, against `ssh -G`.
 //! - `store`: adding a key, also by several at once.
 
 #![allow(missing_docs, clippy::disallowed_methods, reason = "tests")]
@@ -12,5 +13,6 @@
 mod certificate;
 mod key_file;
 mod known_hosts;
+mod openssh_config;
 mod scratch;
 mod store;

@@ -59,9 +59,9 @@ impl Line {
             names = words.next().filter(|word| !word.starts_with(b"@"))?;
         }
         let names = Names::parse(names)?;
-        let key_type = KeyType::of_name(words.next()?)?;
+        let type_name = words.next()?;
         let key = PublicKey::parse(STANDARD.decode(words.next()?).ok()?)?;
-        (key.key_type() == key_type).then_some(Self { marker, names, key })
+        is_name_of(type_name, key.key_type()).then_some(Self { marker, names, key })
     }
 
     /// Whether it is for the host of this name, which is in lower case.
@@ -74,6 +74,12 @@ impl Line {
             }
         }
     }
+}
+
+/// As OpenSSH, takes the name of a signature algorithm for that of its key too.
+fn is_name_of(name: &[u8], key_type: KeyType) -> bool {
+    let is_name = |known: &str| known.as_bytes() == name;
+    is_name(key_type.name()) || key_type.algorithms().iter().any(|known| is_name(known))
 }
 
 impl Names {
