@@ -12,7 +12,7 @@ mod server;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use keyward::ssh::{StopBy, Target};
+use keyward::ssh::{Cause, Life, StopBy, Target};
 use scene::{Scene, exited, within};
 use server::Server;
 
@@ -76,6 +76,31 @@ fn a_flood_takes_neither_memory_nor_twice_the_time_of_ssh() {
         assert!(ours.iter().all(|ours| *ours <= theirs * 2), "{ours:?} against {theirs:?}");
     }
     times(&scene, &server);
+    nothing_is_left(&server);
+}
+
+/// Whatever becomes of a command, no descriptor and no thread stays.
+fn nothing_is_left(server: &Server) {
+    let count = |of: &str| std::fs::read_dir(format!("/proc/self/{of}")).unwrap().count();
+    let before = (count("fd"), count("task"));
+    let scene = Scene::new();
+    let via = || Some(Box::new(Target { name: "bastion".into(), ..scene.target(server) }));
+    for stop in [StopBy::Connection, StopBy::Signal] {
+        for via in [None, via()] {
+            let target = Target { stop, via, ..scene.target(server) };
+            for _ in 0..5 {
+                let short = within(Duration::from_millis(700));
+                scene.run_in(&target, "sleep 60", short);
+                assert_eq!(scene.run(&target, "exit 3").life, exited(3));
+                let seen = scene.run(&target, "kill -9 $PPID; sleep 60");
+                assert!(matches!(seen.life, Life::Ran { .. }), "{seen:?}");
+            }
+            let nobody = Target { user: "nobody-of-that-name".into(), ..target };
+            assert_eq!(scene::cause(&scene.run(&nobody, "true")), &Cause::Refused);
+        }
+    }
+    drop(scene);
+    scene::wait_for("something is left", || (count("fd"), count("task")) == before);
 }
 
 /// What a command takes over a kept connection and over a fresh one.
