@@ -220,6 +220,8 @@ pub const SSH_CLOSE_FOR: Duration = Duration::from_secs(1);
 pub const SSH_ASK_AFTER: Duration = Duration::from_secs(10);
 /// After so much silence it counts as lost.
 pub const SSH_LOST_AFTER: Duration = Duration::from_secs(30);
+/// Longest path of a file at a host, in bytes.
+pub const SSH_PATH_BYTES: usize = 4096;
 /// Longest message of an agent, in bytes.
 pub const SSH_AGENT_BYTES: usize = 256 * 1024;
 /// How long the script that a command runs under may take to report its process group, once it is to be stopped.

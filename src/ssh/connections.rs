@@ -8,12 +8,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ssh2::Channel;
+use ssh2::Session;
 
 use super::exec::{Ended, Exec, NotSent};
 use super::fault::{Cause, CommandCause, Fault};
+use super::files::{self, Download, Downloaded, Files, Got, Plain, Put, Upload};
 use super::link::{Halt, Link, is_lost};
-use super::open::{is_still_good, open};
+use super::open::{self, is_still_good};
 use super::pool::{Key, Pool};
 use super::pulse::{Patience, Pulse};
 use super::random::random;
@@ -52,12 +53,6 @@ pub struct Connections {
     pool: Pool,
 }
 
-/// A channel that nothing was sent in, and its connection.
-struct Ready {
-    link: Link,
-    channel: Channel,
-}
-
 impl Connections {
     /// No connection yet. Lookups and the budget for stderr are shared with whoever else needs them.
     ///
@@ -81,20 +76,22 @@ impl Connections {
 
     /// Runs a command to its end on the calling thread, or until it is cut.
     ///
-    /// It calls [`Cut::begin`] directly before a connection is used or made, and [`Cut::end`] when the exit is seen,
-    /// or there is nothing more to see.
+    /// It calls [`Cut::begin`] directly before a connection is used or made, where that was not done before, and
+    /// [`Cut::end`] when the exit is seen, or there is nothing more to see.
     pub fn run(&self, target: &Target, run: Run<'_>, cut: &Cut) -> Seen {
         let mut sinks = Sinks::new(&run, &self.budget);
         let waiter = Waiter::new(cut, run.bounds.deadline);
         let key = self.pool.key(target);
         let fault = |cause| Fault { target: target.name.clone(), cause };
         let prepared = Line::new(run.command, target.stop).and_then(|line| {
-            cut.begin().map_err(|_| Cause::Stopped(dial::Stop::Cut))?;
+            begin(cut)?;
             Ok(line)
         });
-        let ready =
-            prepared.map_err(fault).and_then(|line| Ok((line, self.ready(target, key, &waiter)?)));
-        let (line, Ready { link, channel }) = match ready {
+        let ready = prepared.map_err(fault).and_then(|line| {
+            let step = |session: &Session| session.channel_session();
+            Ok((line, self.ready(target, key, &waiter, step, Cause::NoChannel)?))
+        });
+        let (line, (link, channel)) = match ready {
             Ok(ready) => ready,
             Err(fault) => return sinks.not_started(Life::NotStarted(settle(fault, cut))),
         };
@@ -118,15 +115,84 @@ impl Connections {
         sinks.finish(last.read, life, last.stream_end, last.remote_stop)
     }
 
-    /// A channel in a connection that stands: a kept one, or one that is made.
-    fn ready(&self, target: &Target, key: Key, waiter: &Waiter) -> Result<Ready, Fault> {
+    /// Stores a file. `allowed` is asked about the path without links before anything is changed.
+    ///
+    /// It calls [`Cut::begin`] and [`Cut::end`] as [`Connections::run`] does.
+    pub fn upload(
+        &self,
+        target: &Target,
+        upload: Upload<'_>,
+        allowed: &dyn Fn(&str) -> bool,
+        cut: &Cut,
+    ) -> Put {
+        let plain = match Plain::new(upload.path) {
+            Ok(plain) => plain,
+            Err(cause) => return not_asked(Put::Refused(cause), cut),
+        };
+        let stored = self.with_files(target, (cut, upload.deadline), |files| {
+            files::store(files, plain, upload, allowed)
+        });
+        stored.unwrap_or_else(Put::NotStarted)
+    }
+
+    /// Reads a file. `allowed` is asked about the path without links before anything is opened.
+    ///
+    /// It calls [`Cut::begin`] and [`Cut::end`] as [`Connections::run`] does.
+    pub fn download(
+        &self,
+        target: &Target,
+        download: &Download<'_>,
+        allowed: &dyn Fn(&str) -> bool,
+        cut: &Cut,
+    ) -> Downloaded {
+        if let Err(cause) = Plain::new(download.path) {
+            return not_asked(Downloaded::nothing(Got::Refused(cause)), cut);
+        }
+        let fetched = self.with_files(target, (cut, download.deadline), |files| {
+            files::fetch(files, download, allowed)
+        });
+        fetched.unwrap_or_else(|fault| Downloaded::nothing(Got::NotStarted(fault)))
+    }
+
+    /// Does something with the files of a host.
+    fn with_files<T>(
+        &self,
+        target: &Target,
+        (cut, deadline): (&Cut, Deadline),
+        act: impl FnOnce(Files<'_>) -> (T, bool),
+    ) -> Result<T, Fault> {
+        let (waiter, key) = (Waiter::new(cut, deadline), self.pool.key(target));
+        let fault = |cause| Fault { target: target.name.clone(), cause };
+        let begun = begin(cut).map_err(fault);
+        let ready = begun.and_then(|()| {
+            self.ready(target, key, &waiter, |session| session.sftp(), Cause::NoSftp)
+        });
+        let (link, sftp) = ready.map_err(|fault| settle(fault, cut))?;
+        let (done, is_reusable) =
+            act(Files { link: &link, waiter: &waiter, limit: deadline, sftp });
+        if is_reusable {
+            self.pool.put(key, link);
+        }
+        cut.end().ok();
+        Ok(done)
+    }
+
+    /// Something that is opened in a connection that stands: a kept one, or one that is made.
+    fn ready<T>(
+        &self,
+        target: &Target,
+        key: Key,
+        waiter: &Waiter,
+        step: impl Fn(&Session) -> Result<T, ssh2::Error>,
+        denied: Cause,
+    ) -> Result<(Link, T), Fault> {
         let fault = |cause| Fault { target: target.name.clone(), cause };
         // What is known of the host may have changed since the connection was made.
         let kept = self.pool.take(key).filter(|link| is_still_good(link, target));
         if let Some(link) = kept {
             let limit = Deadline::after(limits::SSH_KEPT_FOR);
-            match channel(&link, waiter, limit) {
-                Ok(channel) => return Ok(Ready { link, channel }),
+            match link.drive(waiter, limit, || step(&link.session)) {
+                Ok(opened) => return Ok((link, opened)),
                 Err(Halt::Stop(stop @ (dial::Stop::Cut | dial::Stop::Deadline))) => {
                     return Err(fault(stop.into()));
                 }
@@ -134,19 +200,16 @@ impl Connections {
                 Err(Halt::Stop(dial::Stop::Slow | dial::Stop::Lost) | Halt::Ssh(_)) => {}
             }
         }
-        let link = open(target, &self.lookups, waiter)?;
+        let link = open::open(target, &self.lookups, waiter)?;
         let limit = Deadline::after(limits::SSH_CHANNEL_FOR);
-        match channel(&link, waiter, limit) {
-            Ok(channel) => Ok(Ready { link, channel }),
+        match link.drive(waiter, limit, || step(&link.session)) {
+            Ok(opened) => Ok((link, opened)),
             Err(Halt::Stop(stop)) => Err(fault(stop.into())),
-            Err(Halt::Ssh(error)) if is_lost(&error) => Err(fault(Cause::Lost)),
-            Err(Halt::Ssh(_)) => Err(fault(Cause::NoChannel)),
+            // The library has the same word for a channel that was closed.
+            Err(Halt::Ssh(error)) if is_lost(&error) && !link.is_open() => Err(fault(Cause::Lost)),
+            Err(Halt::Ssh(_)) => Err(fault(denied)),
         }
     }
-}
-
-fn channel(link: &Link, waiter: &Waiter, limit: Deadline) -> Result<Channel, Halt> {
-    link.drive(waiter, limit, || link.session.channel_session())
 }
 
 /// What is sent for a command.
@@ -174,6 +237,20 @@ impl<'a> Line<'a> {
         }
         Ok(line)
     }
+}
+
+/// Begins a call, unless whoever read its credential has begun it already.
+fn begin(cut: &Cut) -> Result<(), Cause> {
+    match cut.begin() {
+        Err(WasCut) if cut.is_cut() => Err(Cause::Stopped(dial::Stop::Cut)),
+        Ok(()) | Err(WasCut) => Ok(()),
+    }
+}
+
+/// Ends a call for which nothing was even connected to.
+fn not_asked<T>(seen: T, cut: &Cut) -> T {
+    cut.begin().and_then(|()| cut.end()).ok();
+    seen
 }
 
 /// Ends a call that sent nothing, so that no later cut takes effect; one that came first stands.

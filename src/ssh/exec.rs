@@ -144,7 +144,7 @@ impl<'s, 'a> Exec<'s, 'a> {
             Some(until) if until <= now => return Some(Ended::HeldOpen),
             Some(_) => {}
             None if cut.is_cut() => return Some(Ended::Stopped(Stop::Cut)),
-            None if !moved && self.exit().is_some() => {
+            None if self.exit().is_some() => {
                 if cut.end().is_err() {
                     return Some(Ended::Stopped(Stop::Cut));
                 }

@@ -37,6 +37,8 @@ pub enum Cause {
     Refused,
     /// The host opens no channel, or refuses to start anything in it.
     NoChannel,
+    /// The host has no SFTP.
+    NoSftp,
     /// The command cannot be sent.
     Command(CommandCause),
     /// The connection was lost.

@@ -134,6 +134,12 @@ impl Link {
         }
     }
 
+    /// Ends the connection: whatever waits for it waits no longer.
+    pub(super) fn end(&self) {
+        // Where it fails the socket is not connected any more.
+        shutdown(&self.socket, Shutdown::Both).ok();
+    }
+
     /// Whether the other side has not closed the connection, as far as can be seen from here.
     pub(super) fn is_open(&self) -> bool {
         let mut byte = [0];
@@ -146,8 +152,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        // Where it fails the socket is not connected any more.
-        shutdown(&self.socket, Shutdown::Both).ok();
+        self.end();
     }
 }
 

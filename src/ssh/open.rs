@@ -9,8 +9,8 @@ use super::fault::{Cause, Fault};
 use super::host_key::{self, Expected};
 use super::jump::Jump;
 use super::link::{Halt, Link};
-use super::login;
 use super::target::Target;
+use super::{login, methods};
 use crate::clock::Deadline;
 use crate::dial::{Dialer, Host, Lookups, Waiter};
 use crate::limits;
@@ -61,6 +61,7 @@ fn enter(
 ) -> Result<Link, Cause> {
     let mut link = Link::new(stream, jump).map_err(|_| Cause::System)?;
     expected.prefer(&link.session)?;
+    methods::prefer(&link.session).map_err(|_| Cause::NoSession)?;
     let mut session = link.session.clone();
     let limit = Deadline::after(limits::SSH_HANDSHAKE_FOR);
     link.drive(waiter, limit, || session.handshake()).map_err(|halt| match halt {

@@ -1,8 +1,14 @@
 //! How commands end, and what they print.
 
 use keyward::child::StdoutEnd;
+use keyward::credential::forms::Forms;
+use keyward::credential::redact::Redactor;
+use keyward::dial::DialFault;
 use keyward::execute::cut::Cut;
-use keyward::ssh::{RemoteStop, Stop};
+use keyward::name::Name;
+use keyward::policy::config::CredentialKind;
+use keyward::secret::Secret;
+use keyward::ssh::{Cause, RemoteStop, Run, Stop, StopBy, Target};
 use keyward::state::{Kept, StreamEnd};
 use std::time::Duration;
 
@@ -179,4 +185,46 @@ fn what_cannot_be_sent_is_not() {
     let seen = scene.run(&target, &longest);
     assert_eq!((seen.life, seen.stdout.seen_bytes), (exited(0), 34_721));
     wait_for("no connection was logged", || server.log().contains("Connection from"));
+}
+
+#[test]
+fn a_credential_is_taken_out_of_both_streams_on_their_way() {
+    let (server, scene) = (Server::start(), Scene::new());
+    let value = "s3cr3t-value-0123456789";
+    let name = Name::parse("key").unwrap();
+    let forms = Forms::new(&CredentialKind::Bearer, &Secret::new(value.as_bytes().to_vec()));
+    let redactor = Redactor::new(&[(&name, forms)]);
+    let run = |command: &str, stop| {
+        let target = Target { stop, ..scene.target(&server) };
+        let bounds = within(Duration::from_secs(5));
+        let run = Run { command, stdin: None, bounds, redactor: &redactor };
+        scene.connections.run(&target, run, &Cut::new().unwrap())
+    };
+    let (first, second) = value.split_at(9);
+    let command = format!(
+        "printf '<{first}'; printf '<{first}' >&2; sleep 1; printf '{second}>'; printf '{second}>' >&2"
+    );
+    for stop in [StopBy::Connection, StopBy::Signal] {
+        let seen = run(&command, stop);
+        assert_eq!(seen.life, exited(0));
+        let both = (text(&seen.stdout.bytes), text(&seen.stderr.kept));
+        assert_eq!(both, ("<[redacted:key]>", "<[redacted:key]>"));
+        assert_eq!((seen.stdout.redactions, seen.stderr.redactions), (1, 1));
+    }
+    // A part at a cut edge goes too.
+    let command = format!("printf '<{first}'; sleep 60");
+    let seen = run(&command, StopBy::Connection);
+    assert_eq!(seen.life, stopped(Stop::Deadline));
+    assert_eq!(text(&seen.stdout.bytes), "<[redacted:key]");
+}
+
+#[test]
+fn what_may_never_be_dialled_is_not() {
+    let scene = Scene::new();
+    for address in ["169.254.169.254", "fe80::1", "::ffff:169.254.169.254", "0.0.0.0"] {
+        let mut target = scene.target_at(22, "anybody");
+        target.address = address.into();
+        let seen = scene.run(&target, "echo");
+        assert_eq!(crate::scene::cause(&seen), &Cause::Dial(DialFault::Forbidden), "{address}");
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! - `server`: a server on a free loopback port, with a folder of its own.
 //! - `scene`: a home, a key and connections.
+//! - `files`: files that are stored and read.
 //! - `host_keys`: which servers are believed.
 //! - `jumps`: hosts behind others.
 //! - `kept`: connections that are kept.
@@ -14,6 +15,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests")]
 
 mod commands;
+mod files;
 mod host_keys;
 mod jumps;
 mod kept;

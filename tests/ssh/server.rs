@@ -82,9 +82,10 @@ impl Server {
             "{lines}\nPort {port}\nListenAddress 127.0.0.1\n{keys}AuthorizedKeysFile {keys_file}\nPidFile none\n\
              UsePAM no\nStrictModes no\nUseDNS no\nPermitRootLogin yes\nPasswordAuthentication no\n\
              KbdInteractiveAuthentication no\nPrintMotd no\nPrintLastLog no\nX11Forwarding no\nMaxStartups 200\n\
-             LogLevel VERBOSE\nSubsystem sftp internal-sftp\nSetEnv HOME={home} {mark}\n",
+             LogLevel VERBOSE\n{sftp}SetEnv HOME={home} {mark}\n",
             keys_file = folder.path.join("authorized_keys").display(),
             home = empty.display(),
+            sftp = if lines.contains("Subsystem") { "" } else { "Subsystem sftp internal-sftp\n" },
         );
         fs::write(&config, text).unwrap();
         let mut sshd = match shadow.filter(|_| user() == "root") {

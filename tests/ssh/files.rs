@@ -1,0 +1,163 @@
+//! Files that are stored and read at hosts.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use keyward::child::StdoutEnd;
+use keyward::clock::Deadline;
+use keyward::credential::redact::Redactor;
+use keyward::execute::cut::Cut;
+use keyward::ssh::{Cause, Download, Downloaded, FileCause, Got, Left, Put, Stop, Target, Upload};
+
+use crate::scene::{LIMIT, Scene, exited};
+use crate::server::{Folder, Server, signal};
+
+fn put(scene: &Scene, target: &Target, path: &Path, content: &[u8], allowed: &Path) -> Put {
+    let deadline = Deadline::after(LIMIT);
+    let upload = Upload { path: path.to_str().unwrap(), content, mode: 0o4640, deadline };
+    let allowed = |real: &str| Path::new(real).starts_with(allowed);
+    scene.connections.upload(target, upload, &allowed, &Cut::new().unwrap())
+}
+
+fn get(scene: &Scene, target: &Target, path: &Path, allowed: &Path) -> Downloaded {
+    let redactor = Redactor::none();
+    let (path, deadline) = (path.to_str().unwrap(), Deadline::after(LIMIT));
+    let download = Download { path, bytes: 1 << 20, deadline, redactor: &redactor };
+    let allowed = |real: &str| Path::new(real).starts_with(allowed);
+    scene.connections.download(target, &download, &allowed, &Cut::new().unwrap())
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name();
+    let names = fs::read_dir(folder).unwrap().map(name);
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_is_stored_whole_replaced_and_read_again() {
+    let (server, scene, there) = (Server::start(), Scene::new(), Folder::new("there"));
+    let target = scene.target(&server);
+    let path = there.path.join("file");
+    let content: Vec<u8> = (0..700_000_u32).map(|at| (at % 251) as u8).collect();
+    let stored = put(&scene, &target, &path, &content, &there.path);
+    assert_eq!(stored, Put::Stored { replaced: false, is_synced: true }, "{}", server.log());
+    assert!(fs::read(&path).unwrap() == content);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o640);
+    let stored = put(&scene, &target, &path, b"", &there.path);
+    assert_eq!(stored, Put::Stored { replaced: true, is_synced: true });
+    assert_eq!((fs::read(&path).unwrap(), names(&there.path)), (vec![], vec!["file".into()]));
+    assert_eq!(get(&scene, &target, &path, &there.path).content.bytes, b"");
+
+    fs::write(&path, &content).unwrap();
+    let read = get(&scene, &target, &path, &there.path);
+    assert_eq!((read.got, read.size), (Got::Read, Some(700_000)));
+    assert!(read.content.bytes == content && read.content.end == StdoutEnd::Whole);
+    fs::write(&path, vec![7; 3 << 20]).unwrap();
+    let read = get(&scene, &target, &path, &there.path);
+    assert_eq!((read.got, read.size), (Got::Read, Some(3 << 20)));
+    assert_eq!((read.content.bytes.len(), read.content.end), (1 << 20, StdoutEnd::CutAtCap));
+    assert_eq!(scene.run(&target, "exit 3").life, exited(3));
+    assert_eq!(server.log().matches("Accepted publickey").count(), 1, "one connection served");
+}
+
+/// S19.
+#[test]
+fn s19_a_path_that_leads_elsewhere_is_refused_and_nothing_is_there() {
+    let (server, scene, there) = (Server::start(), Scene::new(), Folder::new("there"));
+    let target = scene.target(&server);
+    let elsewhere = Folder::new("elsewhere");
+    fs::write(elsewhere.path.join("secret"), "secret").unwrap();
+    let path = |name: &str| there.path.join(name);
+    for plain in ["/dir/../etc/x", "rel/x", "/dir/./x", "/dir//x", "/dir/", ""] {
+        let any = Path::new("/");
+        assert_eq!(
+            put(&scene, &target, Path::new(plain), b"x", any),
+            Put::Refused(FileCause::Path)
+        );
+        let got = get(&scene, &target, Path::new(plain), any).got;
+        assert_eq!(got, Got::Refused(FileCause::Path));
+    }
+    assert!(!server.log().contains("Connection from"), "{}", server.log());
+
+    symlink(&elsewhere.path, path("link")).unwrap();
+    symlink(elsewhere.path.join("secret"), path("secret")).unwrap();
+    fs::create_dir(path("folder")).unwrap();
+    let refused = |name: &str, cause| {
+        let stored = put(&scene, &target, &path(name), b"x", &there.path);
+        assert_eq!(stored, Put::Refused(cause), "{name}");
+    };
+    refused("link/x", FileCause::NotAllowed);
+    refused("nothing/x", FileCause::Missing);
+    refused("folder", FileCause::Kind);
+    let refused = |name: &str, cause| {
+        let read = get(&scene, &target, &path(name), &there.path);
+        assert_eq!((read.got, read.content.seen_bytes), (Got::Refused(cause), 0), "{name}");
+    };
+    refused("link/secret", FileCause::NotAllowed);
+    refused("secret", FileCause::NotAllowed);
+    refused("nothing", FileCause::Missing);
+    refused("folder", FileCause::Kind);
+    assert_eq!(names(&elsewhere.path), ["secret"]);
+    assert_eq!(names(&there.path), ["folder", "link", "secret"]);
+
+    // A link is replaced itself, and not what it leads to.
+    let stored = put(&scene, &target, &path("secret"), b"new", &there.path);
+    assert_eq!(stored, Put::Stored { replaced: true, is_synced: true });
+    assert_eq!(fs::read(elsewhere.path.join("secret")).unwrap(), b"secret");
+    assert_eq!(fs::read(path("secret")).unwrap(), b"new");
+    let pipe = path("pipe");
+    crate::server::output("mkfifo", &[pipe.to_str().unwrap()]);
+    refused("pipe", FileCause::Kind);
+}
+
+#[test]
+fn a_host_without_sftp_says_so() {
+    for lines in ["ForceCommand exit 1", "Subsystem other internal-sftp"] {
+        let (server, scene) = (Server::with(&["ed25519"], lines), Scene::new());
+        let target = scene.target(&server);
+        let path = server.folder.path.join("x");
+        match put(&scene, &target, &path, b"x", Path::new("/")) {
+            Put::NotStarted(fault) => assert_eq!(fault.cause, Cause::NoSftp, "{lines}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(!path.exists());
+    }
+}
+
+#[test]
+fn a_deadline_and_a_cut_hold_for_files_too() {
+    let (server, scene, there) = (Server::start(), Scene::new(), Folder::new("there"));
+    let target = scene.target(&server);
+    assert_eq!(scene.run(&target, "exit 3").life, exited(3));
+    let path = there.path.join("file");
+    let content = vec![7; 64 << 20];
+    for is_cut in [false, true] {
+        let (cut, begun) = (Cut::new().unwrap(), Instant::now());
+        let span = if is_cut { LIMIT } else { Duration::from_secs(2) };
+        let (path, deadline) = (path.to_str().unwrap(), Deadline::after(span));
+        let upload = Upload { path, content: &content, mode: 0o600, deadline };
+        let stop = |real: &str| {
+            // From here on the server does nothing more.
+            server.connections().into_iter().for_each(|pid| signal(pid, "STOP"));
+            if is_cut {
+                cut.cut();
+            }
+            real == path
+        };
+        let stored = scene.connections.upload(&target, upload, &stop, &cut);
+        let stop = if is_cut { Stop::Cut } else { Stop::Deadline };
+        match stored {
+            Put::Broken { cause: None, stopped, left: Left::Nothing } => {
+                assert_eq!(stopped, Some(stop));
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
+        assert_eq!(names(&there.path), [""; 0]);
+        server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+    }
+}
