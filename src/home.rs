@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::execute::http::authorities;
+use crate::execute::ssh::alias;
 use crate::limits;
 use crate::policy::Policy;
 use crate::policy::config::{self, Fault};
@@ -202,6 +203,8 @@ impl ConfigFault {
 pub struct Config {
     path: Option<PathBuf>,
     stamp: Option<Stamp>,
+    /// Of the files of OpenSSH that it depends on.
+    others: Vec<(PathBuf, Option<Stamp>)>,
     /// The digest of the text that was read last, faulty or not.
     digest: Option<String>,
     loaded: Result<Arc<Policy>, ConfigFault>,
@@ -218,6 +221,10 @@ struct Stamp {
 }
 
 impl Stamp {
+    fn at(path: &Path) -> Option<Self> {
+        std::fs::metadata(path).ok().map(|metadata| Self::of(&metadata))
+    }
+
     fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),
@@ -232,7 +239,8 @@ impl Stamp {
 impl Config {
     /// No home: nothing is allowed, and nothing is followed.
     pub fn none() -> Self {
-        Self { path: None, stamp: None, digest: None, loaded: Ok(Arc::new(Policy::empty())) }
+        let loaded = Ok(Arc::new(Policy::empty()));
+        Self { path: None, stamp: None, others: Vec::new(), digest: None, loaded }
     }
 
     /// Loads the configuration of a home.
@@ -252,7 +260,12 @@ impl Config {
         let (stamp, text) = read(path);
         self.stamp = stamp;
         self.digest = text.as_deref().ok().map(config::digest);
-        self.loaded = text.and_then(|text| parse(&text));
+        let parsed = text.and_then(|text| parse(&text));
+        self.others.clear();
+        self.loaded = parsed.map(|(policy, others)| {
+            self.others = others;
+            policy
+        });
     }
 
     /// The policy in force now; a file that changed is loaded first.
@@ -269,8 +282,8 @@ impl Config {
                 self.loaded = Err(fault);
                 return self.loaded.as_ref();
             }
-            let now = std::fs::metadata(&path).ok().map(|metadata| Stamp::of(&metadata));
-            let changed = now != self.stamp;
+            let has_changed = |(path, stamp): &(PathBuf, _)| Stamp::at(path) != *stamp;
+            let changed = Stamp::at(&path) != self.stamp || self.others.iter().any(has_changed);
             // What a configuration depends on can be mended without it: a folder, a `ca_file`.
             if changed || self.loaded.is_err() {
                 let was_faulty = self.loaded.is_err();
@@ -307,9 +320,7 @@ fn read(path: &Path) -> (Option<Stamp>, Result<String, ConfigFault>) {
             let stamp = file.metadata().ok().map(|metadata| Stamp::of(&metadata));
             (stamp, text_of(file))
         }
-        Err(fault) => {
-            (std::fs::metadata(path).ok().map(|metadata| Stamp::of(&metadata)), Err(fault))
-        }
+        Err(fault) => (Stamp::at(path), Err(fault)),
     }
 }
 
@@ -324,11 +335,25 @@ fn text_of(file: File) -> Result<String, ConfigFault> {
     String::from_utf8(bytes).map_err(|_| ConfigFault::NotText)
 }
 
-fn parse(text: &str) -> Result<Arc<Policy>, ConfigFault> {
-    let policy = config::parse(text).map_err(ConfigFault::Faulty)?;
+/// The policy, and the files beside its text on which it depends, as they are.
+type Parsed = (Arc<Policy>, Vec<(PathBuf, Option<Stamp>)>);
+
+fn parse(text: &str) -> Result<Parsed, ConfigFault> {
+    let mut policy = config::parse(text).map_err(ConfigFault::Faulty)?;
     let mut faults = authorities::check_all(&policy);
     faults.extend(check_programs(&policy));
-    if faults.is_empty() { Ok(Arc::new(policy)) } else { Err(ConfigFault::Faulty(faults)) }
+    let others = alias::complete(&mut policy, alias::folder().as_deref());
+    match others {
+        Ok(others) if faults.is_empty() => {
+            let stamped = others.into_iter().map(|path| (path.clone(), Stamp::at(&path)));
+            Ok((Arc::new(policy), stamped.collect()))
+        }
+        Ok(_) => Err(ConfigFault::Faulty(faults)),
+        Err(more) => {
+            faults.extend(more);
+            Err(ConfigFault::Faulty(faults))
+        }
+    }
 }
 
 /// Checks that nobody else can exchange the programs of helpers and of the witness.

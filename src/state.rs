@@ -105,6 +105,8 @@ pub enum Reason {
     Arguments,
     /// The credential could not be read, or may not be used like this.
     Credential,
+    /// The host's key is not known, another than the known one, or revoked.
+    HostKey,
     /// No address, no connection, or a connection lost.
     Network,
     /// The deadline passed.
@@ -119,7 +121,7 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Policy,
         Self::Person,
         Self::NoApprover,
@@ -134,6 +136,7 @@ impl Reason {
         Self::Header,
         Self::Arguments,
         Self::Credential,
+        Self::HostKey,
         Self::Network,
         Self::Deadline,
         Self::Revoked,
@@ -158,6 +161,7 @@ impl Reason {
             Self::Header => "header",
             Self::Arguments => "arguments",
             Self::Credential => "credential",
+            Self::HostKey => "host_key",
             Self::Network => "network",
             Self::Deadline => "deadline",
             Self::Revoked => "revoked",

@@ -80,6 +80,19 @@ pub fn fetch_variables(
     Ok(all)
 }
 
+/// Reads a value that a login at an authorized action's host needs.
+///
+/// # Errors
+/// [`CredentialFault`].
+pub fn fetch_source(_: &Authorized, source: &Source) -> Result<Secret, CredentialFault> {
+    let value = match source {
+        Source::File(path) => read_file(path)?,
+        Source::Environment(name) => read_variable(name)?,
+    };
+    check_size(value.expose())?;
+    Ok(value)
+}
+
 fn fetch_variable(entry: &Credential) -> Result<Fetched<'_>, CredentialFault> {
     let fetched = fetch_one(entry)?;
     // An environment ends each value at a NUL.
@@ -139,13 +152,16 @@ fn read_variable(name: &str) -> Result<Secret, CredentialFault> {
     Ok(Secret::new(value.into_vec()))
 }
 
+fn check_size(value: &[u8]) -> Result<(), CredentialFault> {
+    match value.len() {
+        0 => Err(CredentialFault::Empty),
+        1..=limits::CREDENTIAL_BYTES => Ok(()),
+        _ => Err(CredentialFault::TooLong),
+    }
+}
+
 fn check(kind: &CredentialKind, value: &[u8]) -> Result<(), CredentialFault> {
-    if value.is_empty() {
-        return Err(CredentialFault::Empty);
-    }
-    if value.len() > limits::CREDENTIAL_BYTES {
-        return Err(CredentialFault::TooLong);
-    }
+    check_size(value)?;
     let sendable = match kind {
         // Base64 and percent-encoding carry any byte. A control byte is a file that is not what it seems.
         CredentialKind::Basic { .. } | CredentialKind::Query { .. } => {

@@ -40,6 +40,27 @@ impl Forms {
         forms
     }
 
+    /// The forms of a value that is not put into a request: a password.
+    pub fn of_value(value: &Secret) -> Self {
+        let mut forms = Self(Vec::new());
+        forms.add(value.expose());
+        if !forms.0.is_empty() {
+            forms.add_encoded(value.expose());
+        }
+        forms
+    }
+
+    /// The lines of a text, a private key: each is a form of it.
+    pub fn of_lines(text: &Secret) -> Self {
+        let mut forms = Self(Vec::new());
+        for line in text.expose().split(|byte| matches!(byte, b'\n' | b'\r')) {
+            if !line.starts_with(b"-----") {
+                forms.add(line);
+            }
+        }
+        forms
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.0.iter().map(|form| form.as_slice())
     }

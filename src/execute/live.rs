@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use super::cut::{Cut, WasCut};
+use super::cut::Cut;
 use super::helper::Helpers;
 use super::http::{Http, Poster};
-use super::{End, Execute, Job, Observation};
+use super::ssh::Ssh;
+use super::{Execute, Job, Observation};
 use crate::authorize::Permitted;
 use crate::child::Children;
 use crate::dial::Lookups;
 use crate::home::Home;
-use crate::state::Reason;
 
 /// Runs each action by its kind.
 #[derive(Debug)]
 pub struct Live {
     http: Http,
     helpers: Helpers,
+    ssh: Ssh,
 }
 
 impl Live {
@@ -24,7 +25,9 @@ impl Live {
     /// Helpers are kept out of the home.
     pub fn new(home: Option<&Home>) -> Self {
         let lookups = Arc::new(Lookups::new());
-        Self { http: Http::new(lookups), helpers: Helpers::new(home) }
+        let helpers = Helpers::new(home);
+        let ssh = Ssh::new(home, Arc::clone(&lookups), &helpers.children());
+        Self { http: Http::new(lookups), helpers, ssh }
     }
 
     /// What also runs programs that are no helpers, within the same budget.
@@ -43,13 +46,7 @@ impl Execute for Live {
         match job.action.permitted() {
             Permitted::Http(action, grant) => self.http.run(&job, action, grant, cut),
             Permitted::Helper(_, words, grant) => self.helpers.run(&job, words, grant, cut),
-            Permitted::Ssh(..) => match cut.begin().and_then(|()| cut.end()) {
-                Ok(()) => {
-                    let message = "This build of Keyward reaches no hosts.";
-                    Observation::new(End::NotDispatched(Reason::Network), Some(message.into()))
-                }
-                Err(WasCut) => Observation::new(End::CancelledBefore, None),
-            },
+            Permitted::Ssh(action, grant) => self.ssh.run(&job, action, grant, cut),
         }
     }
 }

@@ -174,7 +174,7 @@ pub struct Diagnostics {
     /// Whether some were not.
     pub stderr_truncated: bool,
     /// What it ended with, where that was seen and it was no signal.
-    pub exit_status: Option<i32>,
+    pub exit_status: Option<i64>,
     /// The signal that ended it, where that was seen: its name without `SIG`.
     pub exit_signal: Option<String>,
     /// Whether a debug window was open when it was started.

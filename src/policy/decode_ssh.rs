@@ -80,6 +80,7 @@ fn host(
         remote_shell,
         stop,
         via: None,
+        also_known: Vec::new(),
         rules,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use super::login::{KeyFingerprint, SshCredential, SshProof};
@@ -28,6 +29,8 @@ pub struct SshHost {
     pub(super) stop: Stop,
     /// At most `limits::SSH_HOPS` behind each other.
     pub(super) via: Option<Arc<SshHost>>,
+    /// Files of known hosts that are read beside the home's, as its `ssh_config` says.
+    pub(super) also_known: Vec<PathBuf>,
     pub(super) rules: Vec<SshRule>,
 }
 
@@ -66,6 +69,23 @@ pub enum Stop {
     Connection,
     /// Its process group is signalled over a second channel.
     Signal,
+}
+
+/// What is said of a host elsewhere than in its entry.
+#[derive(Default, Debug)]
+pub struct Said {
+    /// Where it is.
+    pub address: Option<Address>,
+    /// Its port, where it is not the usual one.
+    pub port: Option<u16>,
+    /// Whom to log in as.
+    pub user: Option<String>,
+    /// With what.
+    pub credential: Option<SshCredential>,
+    /// Further files of known hosts.
+    pub also_known: Vec<PathBuf>,
+    /// The host through which it is reached.
+    pub via: Option<Arc<SshHost>>,
 }
 
 impl Stop {
@@ -129,14 +149,68 @@ impl SshHost {
         self.via.as_deref()
     }
 
+    /// Files of known hosts that are read beside the home's.
+    pub fn also_known(&self) -> &[PathBuf] {
+        &self.also_known
+    }
+
+    /// The same, with what is said elsewhere in every place that the entry leaves open.
+    pub fn completed(&self, said: Said) -> Self {
+        let Said { address, port, user, credential, also_known, via } = said;
+        Self {
+            name: self.name.clone(),
+            address: self.address.clone().or(address),
+            port: self.port.or(port).or(Some(USUAL_PORT)),
+            user: self.user.clone().or(user),
+            credential: self.credential.clone().or(credential),
+            ssh_config: self.ssh_config.clone(),
+            host_key: self.host_key,
+            remote_shell: self.remote_shell,
+            stop: self.stop,
+            via,
+            also_known,
+            rules: self.rules.clone(),
+        }
+    }
+
+    /// A host that is only gone through, and has no entry. Its key must be known.
+    pub fn hop(name: Name, said: Said) -> Self {
+        let nothing = Self {
+            name,
+            address: None,
+            port: None,
+            user: None,
+            credential: None,
+            ssh_config: None,
+            host_key: HostKeyRule::Strict,
+            remote_shell: RemoteShell::Unknown,
+            stop: Stop::Connection,
+            via: None,
+            also_known: Vec::new(),
+            rules: Vec::new(),
+        };
+        nothing.completed(said)
+    }
+
+    /// The host through which it is reached, to be shared.
+    pub(crate) fn via_entry(&self) -> Option<&Arc<SshHost>> {
+        self.via.as_ref()
+    }
+
     /// What is allowed there.
     pub(crate) fn rules(&self) -> &[SshRule] {
         &self.rules
     }
 
-    /// What its rules say of a file: for a path that was resolved at the host, before it is opened.
-    pub fn file_decision(&self, access: FileAccess, path: &RemotePath) -> Option<Decision> {
-        super::decide_ssh::file_decision(self, access, path)
+    /// Whether what one of its rules let happen may happen to a path as the host resolved it, before it is opened:
+    /// no rule may be stricter than that one was.
+    pub fn permits_real(&self, rule: usize, access: FileAccess, path: &RemotePath) -> bool {
+        let granted = self.rules.get(rule).map(|rule| rule.decision);
+        match super::decide_ssh::file_decision(self, access, path) {
+            Some(Decision::Allow) => true,
+            Some(Decision::Ask) => granted == Some(Decision::Ask),
+            Some(Decision::Deny) | None => false,
+        }
     }
 
     /// Whether a rule speaks of such an access to files.
@@ -176,6 +250,7 @@ impl SshHost {
             remote_shell,
             stop,
             via,
+            also_known,
             rules: _, // The deciding one is a part of the grant, and all of the configuration.
         } = self;
         part("host", name.as_str().as_bytes());
@@ -200,6 +275,9 @@ impl SshHost {
         part("host_key", host_key.to_string().as_bytes());
         part("remote_shell", remote_shell.as_str().as_bytes());
         part("stop", stop.as_str().as_bytes());
+        for file in also_known {
+            part("known hosts", file.as_os_str().as_encoded_bytes());
+        }
         if let Some(via) = via {
             part("via", b"");
             via.encode_hop(part);

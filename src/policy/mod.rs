@@ -88,6 +88,11 @@ impl Policy {
         &self.targets
     }
 
+    /// The same hosts, completed.
+    pub(crate) fn set_hosts(&mut self, hosts: Vec<Arc<SshHost>>) {
+        self.hosts = hosts;
+    }
+
     /// The SSH hosts, in the order of their names.
     pub fn hosts(&self) -> &[Arc<SshHost>] {
         &self.hosts

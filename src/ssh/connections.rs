@@ -18,7 +18,7 @@ use super::open::{self, is_still_good};
 use super::pool::{Key, Pool};
 use super::pulse::{Patience, Pulse};
 use super::random::random;
-use super::seen::{Life, Run, Seen};
+use super::seen::{Acted, Life, Run, Seen};
 use super::sinks::Sinks;
 use super::target::{StopBy, Target};
 use super::wrapper::{self, Marks, Token};
@@ -78,7 +78,7 @@ impl Connections {
     ///
     /// It calls [`Cut::begin`] directly before a connection is used or made, where that was not done before, and
     /// [`Cut::end`] when the exit is seen, or there is nothing more to see.
-    pub fn run(&self, target: &Target, run: Run<'_>, cut: &Cut) -> Seen {
+    pub fn run(&self, target: &Target, run: Run<'_>, cut: &Cut) -> Acted<Seen> {
         let mut sinks = Sinks::new(&run, &self.budget);
         let waiter = Waiter::new(cut, run.bounds.deadline);
         let key = self.pool.key(target);
@@ -91,17 +91,21 @@ impl Connections {
             let step = |session: &Session| session.channel_session();
             Ok((line, self.ready(target, key, &waiter, step, Cause::NoChannel)?))
         });
-        let (line, (link, channel)) = match ready {
+        let (line, (mut link, channel)) = match ready {
             Ok(ready) => ready,
-            Err(fault) => return sinks.not_started(Life::NotStarted(settle(fault, cut))),
+            Err(fault) => {
+                let life = Life::NotStarted(settle(fault, cut));
+                return Acted::as_known(sinks.not_started(life));
+            }
         };
+        let new_key = link.new_key.take();
         let watched = (Pulse::new(self.timing.patience), line.marks);
         let mut exec = Exec::new((&link, channel), &waiter, &run, &mut sinks, watched);
         let ended = match exec.request(&line.text) {
             Ok(()) => exec.watch(),
             Err(NotSent::Denied) => {
                 let life = Life::NotStarted(settle(fault(Cause::NoChannel), cut));
-                return sinks.not_started(life);
+                return Acted { seen: sinks.not_started(life), new_key };
             }
             Err(NotSent::Stopped(stop)) => Ended::Stopped(stop),
         };
@@ -112,7 +116,8 @@ impl Connections {
         // An end that nobody saw is one too, and no later cut changes it.
         cut.end().ok();
         let life = Life::Ran { exit: last.exit, stopped: last.stopped };
-        sinks.finish(last.read, life, last.stream_end, last.remote_stop)
+        let seen = sinks.finish(last.read, life, last.stream_end, last.remote_stop);
+        Acted { seen, new_key }
     }
 
     /// Stores a file. `allowed` is asked about the path without links before anything is changed.
@@ -124,15 +129,15 @@ impl Connections {
         upload: Upload<'_>,
         allowed: &dyn Fn(&str) -> bool,
         cut: &Cut,
-    ) -> Put {
+    ) -> Acted<Put> {
         let plain = match Plain::new(upload.path) {
             Ok(plain) => plain,
-            Err(cause) => return not_asked(Put::Refused(cause), cut),
+            Err(cause) => return Acted::as_known(not_asked(Put::Refused(cause), cut)),
         };
         let stored = self.with_files(target, (cut, upload.deadline), |files| {
             files::store(files, plain, upload, allowed)
         });
-        stored.unwrap_or_else(Put::NotStarted)
+        stored.unwrap_or_else(|fault| Acted::as_known(Put::NotStarted(fault)))
     }
 
     /// Reads a file. `allowed` is asked about the path without links before anything is opened.
@@ -144,14 +149,15 @@ impl Connections {
         download: &Download<'_>,
         allowed: &dyn Fn(&str) -> bool,
         cut: &Cut,
-    ) -> Downloaded {
+    ) -> Acted<Downloaded> {
         if let Err(cause) = Plain::new(download.path) {
-            return not_asked(Downloaded::nothing(Got::Refused(cause)), cut);
+            let nothing = Downloaded::nothing(Got::Refused(cause));
+            return Acted::as_known(not_asked(nothing, cut));
         }
         let fetched = self.with_files(target, (cut, download.deadline), |files| {
             files::fetch(files, download, allowed)
         });
-        fetched.unwrap_or_else(|fault| Downloaded::nothing(Got::NotStarted(fault)))
+        fetched.unwrap_or_else(|fault| Acted::as_known(Downloaded::nothing(Got::NotStarted(fault))))
     }
 
     /// Does something with the files of a host.
@@ -160,21 +166,22 @@ impl Connections {
         target: &Target,
         (cut, deadline): (&Cut, Deadline),
         act: impl FnOnce(Files<'_>) -> (T, bool),
-    ) -> Result<T, Fault> {
+    ) -> Result<Acted<T>, Fault> {
         let (waiter, key) = (Waiter::new(cut, deadline), self.pool.key(target));
         let fault = |cause| Fault { target: target.name.clone(), cause };
         let begun = begin(cut).map_err(fault);
         let ready = begun.and_then(|()| {
             self.ready(target, key, &waiter, |session| session.sftp(), Cause::NoSftp)
         });
-        let (link, sftp) = ready.map_err(|fault| settle(fault, cut))?;
+        let (mut link, sftp) = ready.map_err(|fault| settle(fault, cut))?;
+        let new_key = link.new_key.take();
         let (done, is_reusable) =
             act(Files { link: &link, waiter: &waiter, limit: deadline, sftp });
         if is_reusable {
             self.pool.put(key, link);
         }
         cut.end().ok();
-        Ok(done)
+        Ok(Acted { seen: done, new_key })
     }
 
     /// Something that is opened in a connection that stands: a kept one, or one that is made.

@@ -20,6 +20,11 @@ pub struct Fingerprint([u8; 32]);
 pub struct NoFingerprint;
 
 impl Fingerprint {
+    /// The fingerprint that is this SHA-256.
+    pub fn new(hash: [u8; 32]) -> Self {
+        Self(hash)
+    }
+
     /// The fingerprint of a public key in the form that goes over the wire.
     pub fn of_public(blob: &[u8]) -> Self {
         Self(Sha256::digest(blob).into())

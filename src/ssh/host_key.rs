@@ -9,7 +9,8 @@ use ssh2::{MethodType, Session};
 
 use super::fault::{Cause, HostKeyCause};
 use super::fingerprint::Fingerprint;
-use super::known_hosts::{self, HostKeys, Judged, KnownHosts};
+use super::known_hosts::{self, HostKeys, Judged, KnownHosts, Stored};
+use super::public_key::PublicKey;
 use super::target::{HostKeyRule, Login, Target};
 
 /// What is known about one host before it is connected to.
@@ -68,11 +69,13 @@ impl<'a> Expected<'a> {
         Err(Cause::HostKey(cause))
     }
 
-    /// Adds a new key to the known ones.
-    pub(super) fn learn(&self, new: New) -> Result<(), Cause> {
-        let New(Some(blob)) = new else { return Ok(()) };
+    /// Adds a new key to the known ones, and says which, where that was needed.
+    pub(super) fn learn(&self, new: New) -> Result<Option<PublicKey>, Cause> {
+        let New(Some(blob)) = new else { return Ok(None) };
         let Target { known_hosts: file, address, port, .. } = self.target;
         // A key that came in between is another's word for the same host, and outweighs ours.
-        known_hosts::store(file, address, *port, &blob).map(|_| ()).map_err(|_| Cause::KnownHosts)
+        let stored =
+            known_hosts::store(file, address, *port, &blob).map_err(|_| Cause::KnownHosts)?;
+        Ok(if stored == Stored::Added { PublicKey::parse(blob) } else { None })
     }
 }

@@ -12,6 +12,7 @@ use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 use ssh2::{BlockDirections, ErrorCode, Session};
 
 use super::jump::Jump;
+use super::public_key::PublicKey;
 use crate::clock::Deadline;
 use crate::dial::{Stop, Waiter};
 
@@ -25,6 +26,8 @@ pub(super) struct Link {
     socket: OwnedFd,
     /// The host's key, once it was shown.
     pub(super) host_key: Vec<u8>,
+    /// That key, where it was new and is known now; told once.
+    pub(super) new_key: Option<PublicKey>,
     /// What carries the connection, where that is another one.
     jump: Option<Jump>,
 }
@@ -55,7 +58,7 @@ impl Link {
         let mut session = Session::new()?;
         session.set_tcp_stream(stream);
         session.set_blocking(false);
-        Ok(Self { session, socket, host_key: Vec::new(), jump })
+        Ok(Self { session, socket, host_key: Vec::new(), new_key: None, jump })
     }
 
     /// The host's key, and those of the hosts on the way, the nearest last.

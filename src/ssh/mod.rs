@@ -41,5 +41,5 @@ pub use connections::{Connections, Timing};
 pub use fault::{AgentCause, Cause, CommandCause, Fault, HostKeyCause, KeyCause};
 pub use files::{Download, Downloaded, FileCause, Got, Left, Put, Upload};
 pub use pulse::Patience;
-pub use seen::{Bounds, Exit, Life, RemoteStop, Run, Seen, Stop};
+pub use seen::{Acted, Bounds, Exit, Life, RemoteStop, Run, Seen, Stop};
 pub use target::{HostKeyRule, Login, StopBy, Target};

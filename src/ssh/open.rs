@@ -72,7 +72,7 @@ fn enter(
     link.host_key = blob.to_vec();
     let new = expected.judge(&link.host_key)?;
     login::log_in(&link, target, waiter)?;
-    expected.learn(new)?;
+    link.new_key = expected.learn(new)?;
     link.session.set_keepalive(true, KEEPALIVE_SECONDS);
     Ok(link)
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::fault::Fault;
+use super::public_key::PublicKey;
 use crate::child::{Retain, Stderr, Stdout};
 use crate::clock::Deadline;
 use crate::credential::redact::Redactor;
@@ -33,6 +34,22 @@ pub struct Bounds {
     pub retain: Retain,
     /// How much is kept of stderr over all that the budget is for.
     pub stderr_process_bytes: usize,
+}
+
+/// What was seen of an action, and of the host that it was for.
+#[derive(Debug)]
+pub struct Acted<T> {
+    /// Of the action.
+    pub seen: T,
+    /// The host's key, where it was new and is known from now on.
+    pub new_key: Option<PublicKey>,
+}
+
+impl<T> Acted<T> {
+    /// Of an action for which no key was learnt.
+    pub(super) fn as_known(seen: T) -> Self {
+        Self { seen, new_key: None }
+    }
 }
 
 /// What was seen of a command.

@@ -18,7 +18,7 @@ fn put(scene: &Scene, target: &Target, path: &Path, content: &[u8], allowed: &Pa
     let deadline = Deadline::after(LIMIT);
     let upload = Upload { path: path.to_str().unwrap(), content, mode: 0o4640, deadline };
     let allowed = |real: &str| Path::new(real).starts_with(allowed);
-    scene.connections.upload(target, upload, &allowed, &Cut::new().unwrap())
+    scene.connections.upload(target, upload, &allowed, &Cut::new().unwrap()).seen
 }
 
 fn get(scene: &Scene, target: &Target, path: &Path, allowed: &Path) -> Downloaded {
@@ -26,7 +26,7 @@ fn get(scene: &Scene, target: &Target, path: &Path, allowed: &Path) -> Downloade
     let (path, deadline) = (path.to_str().unwrap(), Deadline::after(LIMIT));
     let download = Download { path, bytes: 1 << 20, deadline, redactor: &redactor };
     let allowed = |real: &str| Path::new(real).starts_with(allowed);
-    scene.connections.download(target, &download, &allowed, &Cut::new().unwrap())
+    scene.connections.download(target, &download, &allowed, &Cut::new().unwrap()).seen
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -148,7 +148,7 @@ fn a_deadline_and_a_cut_hold_for_files_too() {
             }
             real == path
         };
-        let stored = scene.connections.upload(&target, upload, &stop, &cut);
+        let stored = scene.connections.upload(&target, upload, &stop, &cut).seen;
         let stop = if is_cut { Stop::Cut } else { Stop::Deadline };
         match stored {
             Put::Broken { cause: None, stopped, left: Left::Nothing } => {

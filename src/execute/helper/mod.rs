@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::cut::{Cut, WasCut};
-use super::{Diagnostics, End, HelperResult, Job, Observation, Seen};
+use super::{Diagnostics, End, HelperBounds, HelperResult, Job, Observation, Seen};
 use crate::authorize::Grant;
 use crate::child::{self, Children, Confinement, Exit, Life, Program, StartFault, Stop};
 use crate::credential::fetch::{Fetched, fetch_variables};
@@ -111,10 +111,31 @@ fn redactor(credentials: &[(String, Fetched<'_>)]) -> Redactor {
 
 fn bounds(job: &Job, helper: &Helper, debug_active: bool) -> child::Bounds {
     let super::Bounds { http_read_bytes: _, ssh_read_bytes: _, helper: bounds } = &job.bounds;
-    let raised = |bytes: usize, to: usize| if debug_active { bytes.max(to) } else { bytes };
+    child::Bounds {
+        deadline: job.deadline,
+        grace: bounds.grace,
+        stdout_bytes: bounds.stdout_bytes,
+        retain: retain(bounds, debug_active),
+        stderr_process_bytes: process_bytes(bounds, debug_active),
+        on_overflow: match helper.on_overflow() {
+            OnOverflow::Ignore => child::OnOverflow::Ignore,
+            OnOverflow::Kill => child::OnOverflow::Kill,
+        },
+    }
+}
+
+/// How much of stderr is kept over all calls; more in a debug window.
+pub(super) fn process_bytes(bounds: &HelperBounds, debug_active: bool) -> usize {
+    let bytes = bounds.stderr_retained_process_bytes;
+    if debug_active { bytes.max(limits::DEBUG_RETAINED_PROCESS_BYTES) } else { bytes }
+}
+
+/// What is kept of one call's stderr; more in a debug window.
+pub(super) fn retain(bounds: &HelperBounds, debug_active: bool) -> child::Retain {
+    let bytes = bounds.stderr_retained_per_call_bytes;
     let per_call =
-        raised(bounds.stderr_retained_per_call_bytes, limits::DEBUG_RETAINED_PER_CALL_BYTES);
-    let retain = match bounds.retained {
+        if debug_active { bytes.max(limits::DEBUG_RETAINED_PER_CALL_BYTES) } else { bytes };
+    match bounds.retained {
         Retained::Tail => child::Retain::Tail { bytes: per_call },
         Retained::Head => child::Retain::Head { bytes: per_call },
         Retained::HeadAndTail { head_bytes, tail_bytes } => {
@@ -123,27 +144,13 @@ fn bounds(job: &Job, helper: &Helper, debug_active: bool) -> child::Bounds {
                 if debug_active { per_call.saturating_sub(head_bytes) } else { tail_bytes };
             child::Retain::HeadAndTail { head_bytes, tail_bytes }
         }
-    };
-    child::Bounds {
-        deadline: job.deadline,
-        grace: bounds.grace,
-        stdout_bytes: bounds.stdout_bytes,
-        retain,
-        stderr_process_bytes: raised(
-            bounds.stderr_retained_process_bytes,
-            limits::DEBUG_RETAINED_PROCESS_BYTES,
-        ),
-        on_overflow: match helper.on_overflow() {
-            OnOverflow::Ignore => child::OnOverflow::Ignore,
-            OnOverflow::Kill => child::OnOverflow::Kill,
-        },
     }
 }
 
 fn observe(job: &Job, helper: &Helper, seen: child::Seen, debug_active: bool) -> Observation {
     let child::Seen { life, stdout, stderr, stream_end } = seen;
     let (exit_status, exit_signal) = match &life {
-        Life::Ran { exit: Some(Exit::Status(status)), .. } => (Some(*status), None),
+        Life::Ran { exit: Some(Exit::Status(status)), .. } => (Some(i64::from(*status)), None),
         Life::Ran { exit: Some(Exit::Signal(signal)), .. } => (None, Some(words::signal(*signal))),
         Life::Ran { exit: None, .. } | Life::NotStarted(_) => (None, None),
     };

@@ -1,6 +1,6 @@
 //! What came back of a host.
 
-use super::{Diagnostics, StdoutEnd};
+use crate::execute::{Diagnostics, StdoutEnd};
 use crate::policy::login::KeyFingerprint;
 use crate::state::RemoteStop;
 

@@ -1,0 +1,129 @@
+//! What is needed to log in at a host and at those on the way there, read at the moment of use.
+
+use std::path::{Path, PathBuf};
+
+use crate::authorize::Authorized;
+use crate::credential::fetch::{CredentialFault, fetch_source};
+use crate::credential::forms::Forms;
+use crate::credential::redact::Redactor;
+use crate::name::Name;
+use crate::policy::config::Source;
+use crate::policy::host::{HostKeyRule, SshHost, Stop};
+use crate::policy::login::{SshCredential, SshProof};
+use crate::ssh::fingerprint::Fingerprint;
+use crate::ssh::{self, Login, StopBy, Target};
+
+/// The logins of a host and of those through which it is reached, its own first.
+pub(super) struct Logins(Vec<(Name, Login)>);
+
+impl Logins {
+    /// Reads them for an authorized action.
+    ///
+    /// # Errors
+    /// The credential's name, and why it cannot be used.
+    pub(super) fn read(
+        permission: &Authorized,
+        host: &SshHost,
+    ) -> Result<Self, (Name, CredentialFault)> {
+        let mut all = Vec::new();
+        let mut next = Some(host);
+        while let Some(host) = next {
+            let Some(entry) = host.credential() else { break };
+            let login = read(permission, entry).map_err(|fault| (entry.name().clone(), fault))?;
+            all.push((entry.name().clone(), login));
+            next = host.via();
+        }
+        Ok(Self(all))
+    }
+
+    /// What takes their values out of what comes back.
+    pub(super) fn redactor(&self) -> Redactor {
+        let known: Vec<(&Name, Forms)> = self
+            .0
+            .iter()
+            .flat_map(|(name, login)| forms(login).into_iter().map(move |forms| (name, forms)))
+            .collect();
+        Redactor::new(&known)
+    }
+
+    /// The target that is meant; `None` where an entry does not say where it is, or as whom.
+    pub(super) fn into_target(self, host: &SshHost, known_hosts: &Path) -> Option<Target> {
+        let mut logins = self.0.into_iter().map(|(_, login)| login);
+        target(host, &mut logins, known_hosts)
+    }
+}
+
+fn target(
+    host: &SshHost,
+    logins: &mut impl Iterator<Item = Login>,
+    known_hosts: &Path,
+) -> Option<Target> {
+    let login = logins.next()?;
+    let via = match host.via() {
+        Some(via) => Some(Box::new(hop(via, logins, known_hosts)?)),
+        None => None,
+    };
+    Some(Target {
+        name: host.name().to_string(),
+        address: host.address()?.to_string(),
+        port: host.port()?,
+        user: host.user()?.to_owned(),
+        host_key: match host.host_key() {
+            HostKeyRule::Strict => ssh::HostKeyRule::Strict,
+            HostKeyRule::AcceptNew => ssh::HostKeyRule::AcceptNew,
+            HostKeyRule::Pinned(pin) => ssh::HostKeyRule::Pinned(Fingerprint::new(*pin.as_bytes())),
+        },
+        known_hosts: known_hosts.to_owned(),
+        also_known: host.also_known().to_vec(),
+        stop: match host.stop() {
+            Stop::Connection => StopBy::Connection,
+            Stop::Signal => StopBy::Signal,
+        },
+        login,
+        via,
+    })
+}
+
+/// Not generic in the depth of the hops, which would have no end.
+fn hop(
+    host: &SshHost,
+    mut logins: &mut dyn Iterator<Item = Login>,
+    known_hosts: &Path,
+) -> Option<Target> {
+    target(host, &mut logins, known_hosts)
+}
+
+fn read(permission: &Authorized, entry: &SshCredential) -> Result<Login, CredentialFault> {
+    Ok(match entry.proof() {
+        SshProof::Key { source, passphrase, certificate } => Login::Key {
+            private: fetch_source(permission, source)?,
+            passphrase: passphrase.as_ref().map(|it| fetch_source(permission, it)).transpose()?,
+            certificate: certificate
+                .as_ref()
+                .map(|it| certificate_of(permission, it))
+                .transpose()?,
+        },
+        SshProof::Password { source } => Login::Password(fetch_source(permission, source)?),
+        SshProof::Agent { socket, identity } => Login::Agent {
+            socket: socket.clone(),
+            identity: Fingerprint::new(*identity.as_bytes()),
+        },
+    })
+}
+
+fn certificate_of(permission: &Authorized, path: &PathBuf) -> Result<Vec<u8>, CredentialFault> {
+    let source = Source::File(path.clone());
+    Ok(fetch_source(permission, &source)?.expose().to_vec())
+}
+
+/// The values that a host could give back.
+fn forms(login: &Login) -> Vec<Forms> {
+    match login {
+        Login::Key { private, passphrase, certificate: _ } => {
+            let passphrase = passphrase.iter().map(Forms::of_value);
+            std::iter::once(Forms::of_lines(private)).chain(passphrase).collect()
+        }
+        Login::Password(password) => vec![Forms::of_value(password)],
+        Login::Agent { .. } => Vec::new(),
+    }
+}
