@@ -185,10 +185,15 @@ impl Call<'_> {
         };
         let name_columns = if columns < WIDEST { limits::SHORT_NAME } else { self.call.len() };
         let name = &self.call[..name_columns.min(self.call.len())];
+        let result_columns = match columns {
+            ..WIDE => 16,
+            WIDE..WIDEST => 24,
+            WIDEST.. => 36,
+        };
         let mut cells = vec![
             Cell::new(&time, time.len()),
             Cell::new(name, name_columns),
-            Cell::new(&result, if columns < WIDE { 16 } else { 24 }).toned(self.tone()),
+            Cell::new(&result, result_columns).toned(self.tone()),
         ];
         if columns >= WIDE {
             cells.push(Cell::new(target, 16));

@@ -332,3 +332,40 @@ fn the_order_of_rules_changes_no_verdict() {
         assert_eq!(verdicts(&order), expected, "{order:?}");
     }
 }
+
+#[test]
+fn a_refusal_knows_where_it_was_decided() {
+    let policy = policy(
+        r#""a": { "base_url": "https://a.test/", "credential": "query", "rules": [
+               { "decision": "allow", "methods": ["GET"], "path": "/x/**" },
+               { "decision": "deny", "methods": ["GET"], "path": "/x/y" }] }"#,
+    );
+    for (url, headers, expected) in [
+        ("https://b.test/", &[][..], None),
+        ("https://a.test/z", &[], Some(DecidedBy::NoRule)),
+        ("https://a.test/x/y", &[], Some(DecidedBy::Rule(1))),
+        ("https://a.test/x/z?api_key=1", &[], Some(DecidedBy::Target)),
+        ("https://a.test/x/z", &[("x-odd", "1")], Some(DecidedBy::Target)),
+    ] {
+        let denied = denied(&policy, url, headers);
+        let by = denied.decided.as_ref().map(|decided| decided.by);
+        assert_eq!(by, expected, "{url}: {denied:?}");
+        assert!(denied.decided.is_none_or(|decided| decided.target.as_str() == "a"));
+    }
+}
+
+fn denied(policy: &Policy, url: &str, headers: &[(&str, &str)]) -> Denied {
+    let request = HttpRequest {
+        method: "GET".into(),
+        url: url.into(),
+        headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        body: None,
+        json: None,
+        timeout_seconds: None,
+        max_bytes: None,
+    };
+    match decide_http(policy, &HttpAction::parse(request).unwrap()) {
+        Judgement::Deny(denied) => denied,
+        other => panic!("{url}: {other:?}"),
+    }
+}
