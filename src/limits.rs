@@ -340,8 +340,9 @@ pub const SSH_CONFIG_DEPTH: usize = 16;
 pub const SSH_CONFIG_FILES: usize = 256;
 /// Calls of one session that may be open at the same time in its list in `run`.
 pub const OPEN_CALLS: usize = 65536;
-/// How much later than a younger event an older one may stand in the record, when a time is looked for in it.
-pub const AUDIT_DISORDER: Duration = Duration::from_secs(60);
+/// How much later than a younger event an older one may stand in the record, when a time is looked for in it: longer than
+/// any event waits for the lock.
+pub const AUDIT_DISORDER: Duration = Duration::from_secs(5);
 /// What `activity` remembers of calls between their intents and their ends.
 pub const ACTIVITY_OPEN_BYTES: usize = 64 * 1024 * 1024;
 /// How much of a call's or a session's name lists show on a terminal: 40 of its 128 random bits.
