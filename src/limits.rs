@@ -169,7 +169,7 @@ pub const LOG_BLOCKS: usize = 64;
 pub const LOG_LINE_BYTES: usize = 1024;
 /// Most workers that a configuration may allow; the capacity of their channels.
 pub const WORKERS_MAX: usize = 256;
-/// Name lookups that may hang at the same time.
+/// Name lookups that may hang at the same time, of actions; and as many of a witness.
 pub const LOOKUPS: usize = 4;
 /// Shortest part of a credential, in bytes, that is taken out of what comes back. A shorter value is not redacted at
 /// all: it would be found everywhere, and the finding would confirm it.

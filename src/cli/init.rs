@@ -207,7 +207,8 @@ Next:
   2. edit {home}/config.json; `keyward schema` describes every key
   3. see what it decides:
        keyward policy explain http_request '{{\"method\":\"GET\",\"url\":\"https://api.github.com/repos/rust-lang/rust\"}}'
-  4. connect a client:
+  4. have everything looked at: keyward doctor
+  5. connect a client:
 
 AS THE SAME USER. Keys stay out of prompts, logs and other programs' configuration; an agent
 with a shell of its own can still read this home.

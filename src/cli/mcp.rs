@@ -10,6 +10,7 @@ use super::{Exit, audit as record, init, print};
 use crate::audit::Audit;
 use crate::clock::Deadline;
 use crate::execute::Execute;
+use crate::execute::http::Poster;
 use crate::execute::live::Live;
 use crate::execute::rate::Rate;
 use crate::execute::record::Recorder;
@@ -33,7 +34,7 @@ pub(super) fn run(home: Option<PathBuf>, record: Option<PathBuf>) -> Exit {
     let means = home.as_ref().map(|home| Means {
         home: home.as_path().into(),
         children: live.children(),
-        poster: live.poster(),
+        poster: Poster::default(),
     });
     let executor = match executor(live, record.as_deref()) {
         Ok(executor) => executor,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cut::Cut;
 use super::helper::Helpers;
-use super::http::{Http, Poster};
+use super::http::Http;
 use super::ssh::Ssh;
 use super::{Execute, Job, Observation};
 use crate::authorize::Permitted;
@@ -33,11 +33,6 @@ impl Live {
     /// What also runs programs that are no helpers, within the same budget.
     pub fn children(&self) -> Arc<Children> {
         self.helpers.children()
-    }
-
-    /// What also posts texts of our own.
-    pub fn poster(&self) -> Poster {
-        self.http.poster()
     }
 }
 

@@ -52,11 +52,6 @@ impl Http {
         Self { pools: Pools::new(lookups) }
     }
 
-    /// Posts small texts of our own, over lookup threads that are shared.
-    pub(super) fn poster(&self) -> Poster {
-        Poster::new(Arc::clone(self.pools.lookups()))
-    }
-
     /// Runs one request to its end, or until it is cut.
     pub(super) fn run(
         &self,

@@ -80,11 +80,6 @@ impl Pools {
         clients.list.push(Client { key, agent: agent.clone() });
         Ok(agent)
     }
-
-    /// The lookup threads that all targets share.
-    pub(super) fn lookups(&self) -> &Arc<Lookups> {
-        &self.lookups
-    }
 }
 
 /// A client of one origin, with no connection yet.

@@ -14,7 +14,7 @@ use crate::dial::{Lookups, Stop};
 use crate::execute::cut::Cut;
 use crate::policy::witness::KeeperUrl;
 
-/// Posts texts.
+/// Posts texts. It has lookup threads of its own, so that a name that hangs takes none from actions.
 #[derive(Debug)]
 pub struct Poster {
     lookups: Arc<Lookups>,
@@ -35,11 +35,13 @@ pub enum PostFault {
     Status(u16),
 }
 
-impl Poster {
-    pub(super) fn new(lookups: Arc<Lookups>) -> Self {
-        Self { lookups }
+impl Default for Poster {
+    fn default() -> Self {
+        Self { lookups: Arc::new(Lookups::new()) }
     }
+}
 
+impl Poster {
     /// Posts one text as JSON, on the calling thread, until the deadline or until it is cut.
     ///
     /// # Errors
