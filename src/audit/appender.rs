@@ -1,4 +1,4 @@
-//! The one thread that writes to the record, and the handle of all who have something to record.
+//! The one appender that writes to the record, and the handle of all who have something to record.
 //!
 //! Whatever waits becomes one row: one sealing, one signature, one sync. While nothing waits,
 //! encapsulations for rows to come are made.
@@ -17,6 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 
+use self::thread::Desk;
 use super::chain::Settings;
 use super::event::{Ended, Event, Intent};
 use super::refusals::Refusals;
@@ -87,6 +88,7 @@ enum Turn {
 }
 
 /// One event on its way.
+#[derive(Debug)]
 struct Item {
     text: String,
     turn: Turn,
@@ -126,11 +128,18 @@ enum Running {
     #[default]
     NotYet,
     Now {
-        inbox: Sender<Item>,
+        inbox: Inbox,
         done: Receiver<()>,
         thread: JoinHandle<()>,
     },
     Ended,
+}
+
+/// The ways to the appender.
+#[derive(Clone, Debug)]
+struct Inbox {
+    items: Sender<Item>,
+    desk: Arc<Desk>,
 }
 
 impl Audit {
@@ -162,7 +171,7 @@ impl Audit {
     /// # Errors
     /// [`Unavailable`]: the action must not begin.
     pub fn intent(&self, intent: Intent) -> Answer {
-        self.submit(&Event::Intent(intent))?.wait()
+        self.durable(&Event::Intent(intent))
     }
 
     /// Records how a call ended whose intent is recorded, and waits until that is durable.
@@ -170,7 +179,7 @@ impl Audit {
     /// # Errors
     /// [`Unavailable`]: the call stays listed as open.
     pub fn outcome(&self, ended: Ended) -> Answer {
-        self.submit(&Event::Ended(ended))?.wait()
+        self.durable(&Event::Ended(ended))
     }
 
     /// Records an event without waiting. What cannot be written is counted, and the count written
@@ -182,7 +191,8 @@ impl Audit {
         {
             return;
         }
-        if self.send(self.0.parts.session, event, at_ms, None).is_err() {
+        let item = item(self.0.parts.session, event, at_ms, None);
+        if item.and_then(|item| self.0.inbox()?.post(item)).is_err() {
             counts(&self.0.counts).lose(at_ms, 1);
         }
     }
@@ -230,45 +240,60 @@ impl Audit {
         event: &Event,
     ) -> Result<Ticket, Unavailable> {
         let (reply, answer) = bounded(1);
-        self.send(session, event, now_ms(), Some(reply))?;
+        self.0.inbox()?.post(item(session, event, now_ms(), Some(reply))?)?;
         Ok(Ticket(answer))
     }
 
-    fn send(
-        &self,
-        session: SessionId,
-        event: &Event,
-        at_ms: u64,
-        reply: Option<Sender<Answer>>,
-    ) -> Result<(), Unavailable> {
-        let text = event.write(session, at_ms).ok_or(Unavailable::Busy)?;
-        let turn = match event {
-            Event::Intent(Intent { call, .. }) => Turn::Opens(*call),
-            Event::Ended(Ended { call, .. }) => Turn::Closes(*call),
-            Event::SessionStarted(_) => Turn::Begins,
-            Event::Witnessed { .. } | Event::WitnessFailed { .. } => Turn::OfWitness,
-            _ => Turn::Neither,
-        };
+    /// Records an event with our own hands, or where others are at it by theirs.
+    fn durable(&self, event: &Event) -> Answer {
+        let (reply, answer) = bounded(1);
+        let item = item(self.0.parts.session, event, now_ms(), Some(reply))?;
         let inbox = self.0.inbox()?;
-        inbox.try_send(Item { text, turn, at_ms, stands_for: 1, reply }).map_err(
-            |fault| match fault {
-                TrySendError::Full(_) | TrySendError::Disconnected(_) => Unavailable::Busy,
-            },
-        )
+        if let Some(item) = inbox.desk.append(item) {
+            inbox.post(item)?;
+        }
+        Ticket(answer).wait()
+    }
+}
+
+fn item(
+    session: SessionId,
+    event: &Event,
+    at_ms: u64,
+    reply: Option<Sender<Answer>>,
+) -> Result<Item, Unavailable> {
+    let text = event.write(session, at_ms).ok_or(Unavailable::Busy)?;
+    let turn = match event {
+        Event::Intent(Intent { call, .. }) => Turn::Opens(*call),
+        Event::Ended(Ended { call, .. }) => Turn::Closes(*call),
+        Event::SessionStarted(_) => Turn::Begins,
+        Event::Witnessed { .. } | Event::WitnessFailed { .. } => Turn::OfWitness,
+        _ => Turn::Neither,
+    };
+    Ok(Item { text, turn, at_ms, stands_for: 1, reply })
+}
+
+impl Inbox {
+    /// Leaves an event for whoever appends next.
+    fn post(&self, item: Item) -> Result<(), Unavailable> {
+        self.items.try_send(item).map_err(|fault| match fault {
+            TrySendError::Full(_) | TrySendError::Disconnected(_) => Unavailable::Busy,
+        })
     }
 }
 
 impl Shared {
-    fn inbox(&self) -> Result<Sender<Item>, Unavailable> {
+    fn inbox(&self) -> Result<Inbox, Unavailable> {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         match &*running {
             Running::Now { inbox, .. } => Ok(inbox.clone()),
             Running::Ended => Err(Unavailable::Busy),
             Running::NotYet => {
-                let (inbox, items) = bounded(limits::AUDIT_INBOX);
+                let (items, taken) = bounded(limits::AUDIT_INBOX);
                 let (ended, done) = bounded(1);
                 let shared = (Arc::clone(&self.counts), Arc::clone(&self.gauges));
-                let thread = thread::start(self.parts.clone(), items, shared, ended)?;
+                let (desk, thread) = thread::start(self.parts.clone(), taken, shared, ended)?;
+                let inbox = Inbox { items, desk };
                 *running = Running::Now { inbox: inbox.clone(), done, thread };
                 Ok(inbox)
             }

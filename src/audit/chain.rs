@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, OFlags};
@@ -16,7 +17,7 @@ use super::contents::{self, Origin, Start};
 use super::head::{Head, SignedHead};
 use super::lock::Lock;
 use super::recipient::Recipient;
-use super::row::Row;
+use super::row::{ChainId, Row};
 use super::seal::Sealer;
 use super::signing::{self, SigningKey};
 use super::tail::Tail;
@@ -70,7 +71,7 @@ pub struct Chain {
 /// What is kept open between commits.
 #[derive(Debug)]
 struct Files {
-    lock: Lock,
+    lock: Arc<Lock>,
     lock_inode: (u64, u64),
     head: File,
     recipients: (Vec<Recipient>, Stamp),
@@ -92,9 +93,9 @@ impl Chain {
         self.settings.segment_bytes = bytes;
     }
 
-    /// Makes encapsulations for a row to come; false once there are enough.
-    pub fn prepare(&mut self) -> bool {
-        !self.sealer.recipients().is_empty() && self.sealer.prepare()
+    /// What seals the rows, for whoever makes encapsulations ahead.
+    pub fn sealer(&self) -> Sealer {
+        self.sealer.clone()
     }
 
     /// Appends one row. On return it is durable, and its number is known.
@@ -103,11 +104,11 @@ impl Chain {
     /// [`Unavailable`]: it is not acknowledged. The next attempt looks at everything anew.
     pub fn commit(&mut self, batch: &Batch<'_>, now_ms: u64) -> Result<u64, Unavailable> {
         let mut files = self.take_files()?;
-        let lock = files.lock.try_clone()?;
+        let lock = Arc::clone(&files.lock);
         let _held = lock.acquire(Deadline::after(self.settings.lock_for))?;
-        let (tail, key) = self.current(&mut files)?;
-        let (mut tail, key) = self.rotate_if_due(&files, tail, key, batch, now_ms)?;
-        let seq = self.append(&files, &mut tail, &key, batch)?;
+        let (head, tail, key) = self.current(&mut files)?;
+        let (mut tail, key) = self.rotate_if_due(&files, head.chain, tail, key, batch, now_ms)?;
+        let seq = self.append(&files, head.chain, &mut tail, &key, batch)?;
         files.tail = Some((tail, key));
         self.files = Some(files);
         Ok(seq)
@@ -130,10 +131,9 @@ impl Chain {
         act: impl FnOnce(&std::path::Path, &Head, &Tail, &SigningKey) -> Result<T, Unavailable>,
     ) -> Result<T, Unavailable> {
         let mut files = self.take_files()?;
-        let lock = files.lock.try_clone()?;
+        let lock = Arc::clone(&files.lock);
         let _held = lock.acquire(Deadline::after(self.settings.lock_for))?;
-        let (tail, key) = self.current(&mut files)?;
-        let head = Head::read(&files.head)?.ok_or_else(no_head)?;
+        let (head, tail, key) = self.current(&mut files)?;
         let result = act(&self.folder, &head, &tail, &key);
         files.tail = Some((tail, key));
         self.files = Some(files);
@@ -158,7 +158,7 @@ impl Chain {
         let lock = folder::open_own(&lock_path, OFlags::RDONLY).map_err(missing)?;
         let head = folder::open_own(&self.folder.join("head"), OFlags::RDWR).map_err(missing)?;
         let lock_inode = inode(&lock.metadata()?);
-        let lock = Lock::new(lock, &self.folder)?;
+        let lock = Arc::new(Lock::new(lock, &self.folder)?);
         let recipients = (folder::recipients(&self.folder)?, self.recipients_stamp()?);
         Ok(Files { lock, lock_inode, head, recipients, tail: None })
     }
@@ -168,8 +168,8 @@ impl Chain {
         Ok((stat.ino(), stat.len(), stat.mtime(), stat.mtime_nsec()))
     }
 
-    /// The end of the record, looked up again where anybody wrote since.
-    fn current(&mut self, files: &mut Files) -> Result<(Tail, SigningKey), Unavailable> {
+    /// What `audit/head` says, and the end of the record, looked up again where anybody wrote since.
+    fn current(&mut self, files: &mut Files) -> Result<(Head, Tail, SigningKey), Unavailable> {
         let head = Head::read(&files.head)?.ok_or_else(no_head)?;
         let stamp = self.recipients_stamp()?;
         if stamp != files.recipients.1 {
@@ -179,7 +179,7 @@ impl Chain {
             && self.distrusted.is_none()
             && tail.is_current(&self.folder, &head)?
         {
-            return Ok((tail, key));
+            return Ok((head, tail, key));
         }
         let distrusted = self.distrusted == Some((head.segment, head.bytes));
         let tail = Tail::find(&self.folder, &head, distrusted)?;
@@ -188,13 +188,14 @@ impl Chain {
                 io::ErrorKind::NotFound | io::ErrorKind::InvalidData => Unavailable::KeyLost,
                 _ => fault.into(),
             })?;
-        Ok((tail, key))
+        Ok((head, tail, key))
     }
 
     /// Begins a new segment where one is due: by size, day, recipients, a torn tail, a failed sync.
     fn rotate_if_due(
         &mut self,
         files: &Files,
+        chain: ChainId,
         tail: Tail,
         key: SigningKey,
         batch: &Batch<'_>,
@@ -210,7 +211,7 @@ impl Chain {
         if !due {
             return Ok((tail, key));
         }
-        match self.rotate(files, &tail, &key, now_ms) {
+        match self.rotate(files, chain, &tail, &key, now_ms) {
             Ok(begun) => {
                 self.distrusted = None;
                 // Room kept behind the end is of no use there any more; without it nothing is lost.
@@ -226,11 +227,11 @@ impl Chain {
     fn rotate(
         &self,
         files: &Files,
+        chain: ChainId,
         tail: &Tail,
         key: &SigningKey,
         now_ms: u64,
     ) -> Result<(Tail, SigningKey), Unavailable> {
-        let chain = Head::read(&files.head)?.ok_or_else(no_head)?.chain;
         let next = SigningKey::fresh();
         next.store_next(&self.folder)?;
         let start = Start {
@@ -264,22 +265,20 @@ impl Chain {
     fn append(
         &mut self,
         files: &Files,
+        chain: ChainId,
         tail: &mut Tail,
         key: &SigningKey,
         batch: &Batch<'_>,
     ) -> Result<u64, Unavailable> {
         let recipients = tail.start.recipients.as_slice();
-        if self.sealer.recipients() != recipients {
-            self.sealer = Sealer::new(recipients.to_vec());
-        }
-        let chain = Head::read(&files.head)?.ok_or_else(no_head)?.chain;
+        self.sealer.seal_to(recipients);
         let open = tail.open.saturating_add(batch.opened).saturating_sub(batch.closed);
         let open = open.max(batch.at_least_open);
         let place = tail.next_place();
         let expected = row_bytes(recipients.len(), batch.text.len());
         let kept = if batch.may_use_reserve { 0 } else { reserve(open, recipients.len()) };
         make_room(tail, expected + kept)?;
-        let sealed = contents::seal_events(&mut self.sealer, open, batch.text, chain, place)
+        let sealed = contents::seal_events(&self.sealer, open, batch.text, chain, place)
             .ok_or_else(|| Unavailable::Untrusted("a recipient is no key".into()))?;
         let row = Row::sign(chain, place, sealed, key);
         let line = row.write();

@@ -112,7 +112,7 @@ impl Contents {
 
 /// Seals the text of a row's events.
 pub fn seal_events(
-    sealer: &mut Sealer,
+    sealer: &Sealer,
     open: u32,
     text: &[u8],
     chain: ChainId,

@@ -42,11 +42,6 @@ impl Lock {
         Ok(Self { file, turn: File::open(folder)? })
     }
 
-    /// Another handle of the same lock.
-    pub(super) fn try_clone(&self) -> io::Result<Self> {
-        Ok(Self { file: self.file.try_clone()?, turn: self.turn.try_clone()? })
-    }
-
     /// Takes the lock, which is held for some milliseconds at a time.
     ///
     /// # Errors

@@ -7,6 +7,7 @@
 //! Invariant: nothing that could open a row outlives the sealing of it.
 
 use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hpke::aead::AeadCtxS;
 use hpke::rand_core::{TryCryptoRng, TryRng};
@@ -58,56 +59,76 @@ impl TryCryptoRng for Kernel {}
 /// An encapsulation for each recipient, for one row.
 type Prepared = Vec<([u8; 8], [u8; 32], AeadCtxS<Aead, Kdf, Kem>)>;
 
-/// Seals rows to a fixed set of recipients.
-pub struct Sealer {
+/// Seals rows to a set of recipients. Clones share what was made ahead, so that one thread makes it while
+/// another seals.
+#[derive(Clone)]
+pub struct Sealer(Arc<Mutex<Ready>>);
+
+#[derive(Default)]
+struct Ready {
     recipients: Vec<Recipient>,
-    ready: Vec<Prepared>,
+    rows: Vec<Prepared>,
 }
 
 impl std::fmt::Debug for Sealer {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Sealer({:?}, {} ready)", self.recipients, self.ready.len())
+        let ready = self.ready();
+        write!(out, "Sealer({:?}, {} ready)", ready.recipients, ready.rows.len())
     }
 }
 
 impl Sealer {
     /// Seals to these.
     pub fn new(recipients: Vec<Recipient>) -> Self {
-        Self { recipients, ready: Vec::new() }
+        Self(Arc::new(Mutex::new(Ready { recipients, rows: Vec::new() })))
     }
 
-    /// To whom it seals.
-    pub fn recipients(&self) -> &[Recipient] {
-        &self.recipients
+    /// Seals to these from now on.
+    pub fn seal_to(&self, recipients: &[Recipient]) {
+        let mut ready = self.ready();
+        if ready.recipients != recipients {
+            *ready = Ready { recipients: recipients.to_vec(), rows: Vec::new() };
+        }
+    }
+
+    /// Whether the encapsulations that are made ahead run out soon.
+    pub fn is_low(&self) -> bool {
+        self.ready().rows.len() < limits::AUDIT_PREPARED / 2
     }
 
     /// Makes the encapsulations of one more row ahead; false once there are enough.
-    pub fn prepare(&mut self) -> bool {
-        if self.ready.len() >= limits::AUDIT_PREPARED {
+    pub fn prepare(&self) -> bool {
+        let recipients = {
+            let ready = self.ready();
+            if ready.recipients.is_empty() || ready.rows.len() >= limits::AUDIT_PREPARED {
+                return false;
+            }
+            ready.recipients.clone()
+        };
+        // Whoever seals does not wait for it.
+        let Some(row) = encapsulate(&recipients) else {
             return false;
+        };
+        let mut ready = self.ready();
+        if ready.recipients == recipients {
+            ready.rows.push(row);
         }
-        self.ready.extend(self.encapsulate());
         true
     }
 
-    /// `None` only for a recipient that is no point to agree with, which [`Recipient`]s of real keys are.
-    fn encapsulate(&self) -> Option<Prepared> {
-        self.recipients
-            .iter()
-            .map(|recipient| {
-                let key = <Kem as hpke::Kem>::PublicKey::from_bytes(&recipient.0).ok()?;
-                let (enc, context) = hpke::setup_sender_with_rng::<Aead, Kdf, Kem>(
-                    &OpModeS::Base,
-                    &key,
-                    LABEL,
-                    &mut Kernel,
-                )
-                .ok()?;
-                let mut bytes = [0; 32];
-                enc.write_exact(&mut bytes);
-                Some((recipient.tag(), bytes, context))
-            })
-            .collect()
+    fn ready(&self) -> MutexGuard<'_, Ready> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Option<Prepared> {
+        let recipients = {
+            let mut ready = self.ready();
+            match ready.rows.pop() {
+                Some(row) => return Some(row),
+                None => ready.recipients.clone(),
+            }
+        };
+        encapsulate(&recipients)
     }
 
     /// Appends stanzas and body to `header`, which both bind.
@@ -115,17 +136,14 @@ impl Sealer {
     /// Shape: a byte with the number of recipients; for each the tag, the encapsulated key and the
     /// sealed row key; the encrypted text and its tag. `None` where a recipient's key is none.
     pub fn seal(
-        &mut self,
+        &self,
         mut header: Vec<u8>,
         text: &[u8],
         chain: ChainId,
         place: Place,
     ) -> Option<Vec<u8>> {
         let bound = bound(chain, place);
-        let prepared = match self.ready.pop() {
-            Some(prepared) => prepared,
-            None => self.encapsulate()?,
-        };
+        let prepared = self.take()?;
         let row_key = Zeroizing::new(random::<32>());
         header.push(u8::try_from(prepared.len()).ok()?);
         for (tag, enc, mut context) in prepared {
@@ -140,6 +158,20 @@ impl Sealer {
         header.extend_from_slice(tag.as_ref());
         Some(header)
     }
+}
+
+/// `None` only for a recipient that is no point to agree with, which [`Recipient`]s of real keys are.
+fn encapsulate(recipients: &[Recipient]) -> Option<Prepared> {
+    let to = |recipient: &Recipient| {
+        let key = <Kem as hpke::Kem>::PublicKey::from_bytes(&recipient.0).ok()?;
+        let (enc, context) =
+            hpke::setup_sender_with_rng::<Aead, Kdf, Kem>(&OpModeS::Base, &key, LABEL, &mut Kernel)
+                .ok()?;
+        let mut bytes = [0; 32];
+        enc.write_exact(&mut bytes);
+        Some((recipient.tag(), bytes, context))
+    };
+    recipients.iter().map(to).collect()
 }
 
 /// Opens what [`Sealer::seal`] gave, whose first `header` bytes are the caller's.

@@ -1,235 +1,196 @@
-//! Figures: `cargo test --release --test audit figures -- --ignored --nocapture`.
+//! What the record costs, without a gateway around it: one JSON object on stdout, for `make bench`.
+//!
+//! `record commits FOLDER`, `record load FOLDER`, `record rows FOLDER COUNT`; the folder is made, and stays.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its stdout is the benchmark's")]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "it measures, or panics")]
 
+#[allow(dead_code, unreachable_pub, reason = "the rest of it is the tests'")]
+mod harness;
+
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::FileExt as _;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use keyward::audit::event::Event;
-use keyward::audit::{Settings, Ticket};
+use keyward::audit::{Audit, Settings, Ticket};
+use keyward::name::SessionId;
+use serde_json::{Value, json};
 
-use super::harness::{Home, batch, call, ended, intent, now_ms};
+use harness::{Home, batch, call, ended, intent, now_ms};
 
-fn say(text: &str) {
-    std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes()).unwrap();
+/// About what a row of one event takes.
+const ROW_BYTES: usize = 1200;
+const TURNS: usize = 600;
+const ROUNDS: usize = 5;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let measured = match words[..] {
+        ["commits", folder] => commits(&Home::at(folder.into(), false)),
+        ["load", folder] => load(&Home::at(folder.into(), false)),
+        ["rows", folder, count] => match count.parse() {
+            Ok(count) => rows(Path::new(folder), count),
+            Err(_) => return usage(),
+        },
+        _ => return usage(),
+    };
+    println!("{measured}");
+    ExitCode::SUCCESS
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
+fn usage() -> ExitCode {
+    eprintln!("usage: record commits FOLDER | load FOLDER | rows FOLDER COUNT");
+    ExitCode::from(2)
 }
 
-/// The machine's own cost of an append of a row's size.
-fn fdatasync(home: &Home) -> Duration {
-    let path = home.path.join("append");
-    let file = File::create(path).unwrap();
-    let times = (0..500_u64).map(|number| {
-        let begun = Instant::now();
-        file.write_all_at(&[b'x'; 1200], number * 1200).unwrap();
-        file.sync_data().unwrap();
-        begun.elapsed()
-    });
-    median(times.collect())
-}
-
-#[test]
-#[ignore = "measures; in a release build"]
-fn commits() {
-    let home = Home::new("figures");
-    let bare = fdatasync(&home);
-    say(&format!("fdatasync of an append of 1200 bytes: {bare:?}"));
+/// Durable commits, beside the machine's own syncs: of one caller, of 16, and of one row after the other.
+fn commits(home: &Home) -> Value {
     let (audit, _) = home.audit(Settings::default());
+    let bare = File::create(home.path.join("append")).unwrap();
+    let (mut syncs, mut pairs) = (Vec::new(), Vec::new());
+    for turn in 0..TURNS {
+        syncs.push(sync(&bare, turn));
+        pairs.push(pair(&audit, || {
+            // What a call does in between is not the record's.
+            std::thread::park_timeout(Duration::from_micros(300));
+        }));
+    }
+    let (mut one_each, mut sixteen) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        one_each.push(one_row_each(home, 200));
+        sixteen.push(callers(&audit, 16, 100));
+    }
+    json!({
+        "sync_us": median(syncs), "alone_us": median(pairs),
+        "one_each_per_s": middle(one_each), "sixteen_per_s": middle(sixteen),
+    })
+}
+
+fn sync(file: &File, turn: usize) -> Duration {
+    let begun = Instant::now();
+    file.write_all_at(&[b'x'; ROW_BYTES], (turn * ROW_BYTES) as u64).unwrap();
+    file.sync_data().unwrap();
+    begun.elapsed()
+}
+
+/// How long a call's intent and its outcome take together.
+fn pair(audit: &Audit, between: impl FnOnce()) -> Duration {
+    let (call, begun) = (call(), Instant::now());
+    audit.intent(intent(call)).unwrap();
+    let intended = begun.elapsed();
+    between();
+    let begun = Instant::now();
+    audit.outcome(ended(call)).unwrap();
+    intended + begun.elapsed()
+}
+
+/// Events in a second where each is a row with a sync of its own.
+fn one_row_each(home: &Home, count: u32) -> f64 {
+    let (mut chain, text) = (home.chain(), text());
+    let begun = Instant::now();
+    for _ in 0..count {
+        chain.commit(&batch(&text), now_ms()).unwrap();
+    }
+    f64::from(count) / begun.elapsed().as_secs_f64()
+}
+
+/// Events in a second where so many callers wait for each of theirs.
+fn callers(audit: &Audit, callers: u32, calls: u32) -> f64 {
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..callers {
+            scope.spawn(|| {
+                for _ in 0..calls {
+                    pair(audit, || {});
+                }
+            });
+        }
+    });
+    f64::from(2 * callers * calls) / begun.elapsed().as_secs_f64()
+}
+
+/// 20,000 events of four threads that each have some in flight.
+fn load(home: &Home) -> Value {
+    const EVENTS: u32 = 20_000;
+    const THREADS: u32 = 4;
     let mut times = Vec::new();
-    for _ in 0..500 {
-        let call = call();
+    for _ in 0..ROUNDS {
+        let (audit, _) = home.audit(Settings::default());
         let begun = Instant::now();
-        audit.intent(intent(call)).unwrap();
-        let between = begun.elapsed();
-        // What a call does in between is not the record's.
-        std::thread::park_timeout(Duration::from_micros(300));
-        let begun = Instant::now();
-        audit.outcome(ended(call)).unwrap();
-        times.push(between + begun.elapsed());
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| submit(&audit, EVENTS / THREADS));
+            }
+        });
+        times.push(begun.elapsed() / EVENTS);
     }
-    let alone = median(times);
-    let ratio = alone.as_secs_f64() / bare.as_secs_f64();
-    say(&format!("intent and outcome of a call alone: {alone:?}, {ratio:.1} fdatasyncs"));
-    let begun = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..16 {
-            scope.spawn(|| {
-                for _ in 0..200 {
-                    let call = call();
-                    audit.intent(intent(call)).unwrap();
-                    audit.outcome(ended(call)).unwrap();
-                }
-            });
+    let least = times.iter().min().copied().unwrap_or_default();
+    let rows = home.verifies().rows / ROUNDS as u64;
+    json!({ "each_us": median(times), "least_us": microseconds(least), "rows": rows })
+}
+
+fn submit(audit: &Audit, count: u32) {
+    const IN_FLIGHT: usize = 240;
+    let mut waiting: VecDeque<Ticket> = VecDeque::new();
+    for _ in 0..count {
+        if waiting.len() == IN_FLIGHT {
+            waiting.pop_front().unwrap().wait().unwrap();
         }
-    });
-    let rate = 6400.0 / begun.elapsed().as_secs_f64();
-    let one_each = 1.0 / bare.as_secs_f64();
-    say(&format!(
-        "16 callers: {rate:.0} durable events/s, {:.1} times one bare fdatasync each ({one_each:.0}/s)",
-        rate / one_each
-    ));
-}
-
-#[test]
-#[ignore = "measures; in a release build"]
-fn one_row_per_sync() {
-    let home = Home::new("figures");
-    let mut chain = home.chain();
-    let text =
-        Event::Ended(ended(call())).write(keyward::name::SessionId::new([0; 16]), 0).unwrap();
-    let begun = Instant::now();
-    for _ in 0..1000 {
-        chain.commit(&batch(&text), now_ms()).unwrap();
+        waiting.push_back(audit.submit(&Event::Ended(ended(call()))).unwrap());
     }
-    say(&format!(
-        "one row per sync, one caller: {:.0} rows/s",
-        1000.0 / begun.elapsed().as_secs_f64()
-    ));
-}
-
-#[test]
-#[ignore = "measures; in a release build"]
-fn events_under_load() {
-    let home = Home::new("figures");
-    let (audit, _) = home.audit(Settings::default());
-    let begun = Instant::now();
-    std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let mut waiting: std::collections::VecDeque<Ticket> =
-                    std::collections::VecDeque::new();
-                for _ in 0..5000 {
-                    if waiting.len() >= 240 {
-                        waiting.pop_front().unwrap().wait().unwrap();
-                    }
-                    let event = Event::Ended(ended(call()));
-                    waiting.push_back(audit.submit(&event).unwrap());
-                }
-                for ticket in waiting {
-                    ticket.wait().unwrap();
-                }
-            });
-        }
-    });
-    let each = begun.elapsed() / 20_000;
-    say(&format!("20,000 events under load: {each:?} each, in {} rows", home.report().rows));
-}
-
-#[test]
-#[ignore = "measures; in a release build"]
-fn verifying() {
-    let home = Home::in_memory("figures");
-    let mut chain = home.chain();
-    let text =
-        Event::Ended(ended(call())).write(keyward::name::SessionId::new([0; 16]), 0).unwrap();
-    for _ in 0..100_000 {
-        chain.commit(&batch(&text), now_ms()).unwrap();
+    for ticket in waiting {
+        ticket.wait().unwrap();
     }
-    let begun = Instant::now();
-    let report = home.verifies();
-    let took = begun.elapsed();
-    let begun = Instant::now();
-    let summed =
-        Command::new("sha256sum").arg(home.segment(1)).arg(home.segment(2)).output().unwrap();
-    assert!(summed.status.success());
-    let sum = begun.elapsed();
-    say(&format!(
-        "verify: {:.0} rows/s, {:.0} MB/s; sha256sum: {sum:?} against {took:?}, {:.2} of its speed",
-        report.rows as f64 / took.as_secs_f64(),
-        report.bytes as f64 / took.as_secs_f64() / 1e6,
-        sum.as_secs_f64() / took.as_secs_f64()
-    ));
-    let begun = Instant::now();
-    home.chain().commit(&batch(&text), now_ms()).unwrap();
-    say(&format!("first commit of a new process on {} rows: {:?}", report.rows, begun.elapsed()));
 }
 
-/// Rows of the long record; `KEYWARD_ROWS` says otherwise.
-fn rows_wanted() -> u64 {
-    std::env::var("KEYWARD_ROWS").ok().and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
-}
-
-/// From the start of `activity` to its first line, and to its end where it is waited for.
-fn first_line(home: &Home, words: &[&str], to_the_end: bool) -> String {
-    let begun = Instant::now();
-    let mut list = Command::new(super::commands::program())
-        .args(words)
-        .arg("--home")
-        .arg(&home.path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(list.stdout.take().unwrap());
-    let mut line = String::new();
-    lines.read_line(&mut line).unwrap();
-    let first = begun.elapsed();
-    assert!(line.contains("completed"), "{line}");
-    if !to_the_end {
-        drop(lines);
-        list.wait().unwrap();
-        return format!("{words:?}: first line after {first:?}");
+/// A long record, left behind, and what a call takes on it and on a short one; turn by turn.
+fn rows(folder: &Path, count: u32) -> Value {
+    let (short, long) =
+        (Home::at(folder.join("short"), false), Home::at(folder.join("long"), false));
+    for (home, count) in [(&short, 10), (&long, count)] {
+        one_row_each(home, count);
     }
-    let mut rest = Vec::new();
-    lines.read_to_end(&mut rest).unwrap();
-    assert!(list.wait().unwrap().success());
-    let (count, took) = (1 + rest.iter().filter(|it| **it == b'\n').count(), begun.elapsed());
-    format!("{words:?}: first line after {first:?}, {count} lines after {took:?}")
-}
-
-/// The time that an intent and an outcome take: medians of a few hundred calls, each after some time of its own.
-fn durable(home: &Home) -> (Duration, Duration) {
-    let (audit, _) = home.audit(Settings::default());
-    let (mut intents, mut outcomes) = (Vec::new(), Vec::new());
-    for _ in 0..300 {
-        let call = call();
-        let begun = Instant::now();
-        audit.intent(intent(call)).unwrap();
-        intents.push(begun.elapsed());
-        std::thread::park_timeout(Duration::from_micros(500));
-        let begun = Instant::now();
-        audit.outcome(ended(call)).unwrap();
-        outcomes.push(begun.elapsed());
-    }
-    (median(intents), median(outcomes))
-}
-
-/// Minutes, and some two bytes of memory for each byte of the record.
-#[test]
-#[ignore = "measures; in a release build"]
-fn a_million_rows() {
-    const CALL_MS: u64 = 80;
-    let (rows, session) = (rows_wanted(), keyward::name::SessionId::new([0; 16]));
-    let begin_ms = now_ms() - rows * CALL_MS / 2;
-    let home = Home::in_memory_since("million", begin_ms);
-    let short = Home::in_memory("ten");
-    short.append(["x"; 9]);
-    say(&format!("intent and outcome on {} rows: {:?}", short.report().rows, durable(&short)));
-    let mut chain = home.chain();
-    let begun = Instant::now();
-    for number in 0..rows / 2 {
-        let (call, at_ms) = (call(), begin_ms + number * CALL_MS);
-        for event in [Event::Intent(intent(call)), Event::Ended(ended(call))] {
-            let text = event.write(session, at_ms).unwrap();
-            chain.commit(&batch(&text), at_ms).unwrap();
+    let (mut first, mut pairs): ([Vec<_>; 2], [Vec<_>; 2]) = Default::default();
+    for _ in 0..10 * ROUNDS {
+        for (home, first) in [&short, &long].into_iter().zip(&mut first) {
+            // Nothing is known of the record yet.
+            let (mut chain, text, begun) = (home.chain(), text(), Instant::now());
+            chain.commit(&batch(&text), now_ms()).unwrap();
+            first.push(begun.elapsed());
         }
     }
-    drop(chain);
-    let end_ms = begin_ms + rows / 2 * CALL_MS;
-    // So many seconds before the record's last call, which was a while ago by now.
-    let before_end = |seconds: u64| format!("{}s", (now_ms() - end_ms) / 1000 + seconds);
-    say(&format!("{rows} rows written in {:?}", begun.elapsed()));
-    for words in [&["activity"][..], &["activity", "--json"]] {
-        say(&first_line(&home, words, false));
+    let audits = [&short, &long].map(|home| home.audit(Settings::default()).0);
+    for _ in 0..TURNS {
+        for (audit, pairs) in audits.iter().zip(&mut pairs) {
+            pairs.push(pair(audit, || {}));
+        }
     }
-    for seconds in [10, 60, 600] {
-        say(&first_line(&home, &["activity", "--since", &before_end(seconds)], false));
-    }
-    say(&format!("intent and outcome on {rows} rows: {:?}", durable(&home)));
-    say(&first_line(&home, &["activity", "--since", &before_end(600)], true));
-    say(&first_line(&home, &["activity"], true));
+    let [first_short, first_long] = first.map(median);
+    let [short_us, long_us] = pairs.map(median);
+    json!({
+        "first_short_us": first_short, "first_long_us": first_long,
+        "short_us": short_us, "long_us": long_us,
+    })
+}
+
+fn text() -> String {
+    Event::Ended(ended(call())).write(SessionId::new([0; 16]), now_ms()).unwrap()
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    microseconds(times[times.len() / 2])
+}
+
+fn middle(mut figures: Vec<f64>) -> f64 {
+    figures.sort_unstable_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+fn microseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
 }

@@ -32,8 +32,12 @@ fn lively() -> (Home, [CallId; 2]) {
         dry_run: false,
     }));
     let calls = [call(), call()];
-    let command =
-        Act::Command { host: None, words: vec!["tool".into(), LIVELY.into()], stdin: None };
+    let command = Act::Command {
+        host: None,
+        is_shell: false,
+        words: vec!["tool".into(), LIVELY.into()],
+        stdin: None,
+    };
     audit.intent(Intent { target: None, act: command, ..intent(calls[0]) }).unwrap();
     audit.outcome(ended(calls[0])).unwrap();
     audit.intent(intent(calls[1])).unwrap();

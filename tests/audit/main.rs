@@ -9,6 +9,7 @@
 //! - `commands`: what the program prints of it.
 //! - `follow`: lists that go on with the record.
 //! - `keys`: auditors who come and go, and a signing key that is lost.
+//! - `long`: figures of a long record, to be asked for.
 //! - `lists`: how its lists look, for whom, and how much of the record they read.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
@@ -16,11 +17,11 @@ mod calls;
 mod commands;
 mod crowd;
 mod cuts;
-mod figures;
 mod follow;
 mod harness;
 mod keys;
 mod lists;
+mod long;
 mod room;
 mod second;
 mod tampering;

@@ -1,12 +1,17 @@
-//! The appender's loop: wait, gather, commit, answer, prepare.
+//! Appending: wait, gather, commit, answer, prepare.
+//!
+//! Who waits for a row writes it, where it is alone: that spares two changes of threads. Where several wait,
+//! the thread does, so that they get one row together. It writes the rest too, and makes encapsulations ahead.
+//!
+//! Invariant: events are taken from the inbox by whoever has the appender, so they are written in their order.
 
 use std::io;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, bounded};
 
 use super::batch::Batch;
 use super::{Answer, Counts, Durable, Gauges, Item, Parts, Turn, counts, now_ms};
@@ -14,29 +19,117 @@ use crate::audit::Unavailable;
 use crate::audit::chain::{self, Chain};
 use crate::audit::event::Event;
 use crate::audit::open_calls::OpenCalls;
+use crate::audit::seal::Sealer;
 use crate::limits;
 
 /// How often is looked whether counted refusals are due.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// Where the appender is, for whoever comes first.
+#[derive(Debug)]
+pub(super) struct Desk {
+    /// Gone when the record has ended.
+    appender: Mutex<Option<Appender>>,
+    sealer: Sealer,
+    /// Whether several waited for the last row.
+    is_crowded: AtomicBool,
+    /// Has the thread look at what was left to it.
+    wake: Sender<()>,
+}
+
+/// Starts the thread, which ends with the inbox.
 pub(super) fn start(
     parts: Parts,
     items: Receiver<Item>,
     (counts, gauges): (Arc<Mutex<Counts>>, Arc<Gauges>),
     ended: Sender<()>,
-) -> io::Result<JoinHandle<()>> {
+) -> io::Result<(Arc<Desk>, JoinHandle<()>)> {
     let chain = Chain::new(parts.folder.clone(), parts.settings);
-    let appender =
-        Appender { parts, chain, open: None, counts, gauges, stuck_ms: 0, carried: None };
-    std::thread::Builder::new().name("audit".into()).spawn(move || {
-        appender.run(&items);
+    let (wake, woken) = bounded(1);
+    let sealer = chain.sealer();
+    let inbox = items.clone();
+    let appender = Appender {
+        parts,
+        items,
+        chain,
+        open: None,
+        counts,
+        gauges,
+        stuck_ms: 0,
+        carried: None,
+        is_over: false,
+        waited: 0,
+    };
+    let is_crowded = AtomicBool::new(false);
+    let desk = Arc::new(Desk { appender: Mutex::new(Some(appender)), sealer, is_crowded, wake });
+    let ours = Arc::clone(&desk);
+    let thread = std::thread::Builder::new().name("audit".into()).spawn(move || {
+        ours.run(&inbox, &woken);
         // Dropping it says the same.
         ended.send(()).ok();
-    })
+    })?;
+    Ok((desk, thread))
 }
 
+impl Desk {
+    /// Appends an event and all that waits; gives it back where others wait too, or nobody will append it.
+    pub(super) fn append(&self, item: Item) -> Option<Item> {
+        if self.is_crowded.load(Ordering::Relaxed) {
+            return Some(item);
+        }
+        let mut appender = match self.appender.try_lock() {
+            Ok(appender) => appender,
+            Err(TryLockError::Poisoned(appender)) => appender.into_inner(),
+            Err(TryLockError::WouldBlock) => return Some(item),
+        };
+        let Some(at_work) = appender.as_mut() else { return Some(item) };
+        at_work.append(item);
+        let leaves_some = at_work.carried.is_some();
+        self.is_crowded.store(at_work.waited > 1, Ordering::Relaxed);
+        drop(appender);
+        if leaves_some || self.sealer.is_low() {
+            // One that was not heard yet is enough.
+            self.wake.try_send(()).ok();
+        }
+        None
+    }
+
+    fn run(&self, items: &Receiver<Item>, woken: &Receiver<()>) {
+        let mut waits = Select::new();
+        waits.recv(items);
+        waits.recv(woken);
+        while self.with(|appender| {
+            let goes_on = appender.turn();
+            self.is_crowded.store(appender.waited > 1, Ordering::Relaxed);
+            goes_on
+        }) {
+            while items.is_empty() && self.sealer.prepare() {}
+            if !self.with(|appender| appender.carried.is_some()) {
+                waits.ready_timeout(LOOK_EVERY).ok();
+                woken.try_recv().ok();
+            }
+        }
+        self.with(|appender| {
+            appender.finish();
+            false
+        });
+        // The list of open calls goes with it.
+        self.lock().take();
+    }
+
+    fn with(&self, act: impl FnOnce(&mut Appender) -> bool) -> bool {
+        self.lock().as_mut().is_some_and(act)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Appender>> {
+        self.appender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug)]
 struct Appender {
     parts: Parts,
+    items: Receiver<Item>,
     chain: Chain,
     /// The list of open calls, made with the session's beginning, or at the latest with its first intent.
     open: Option<OpenCalls>,
@@ -46,42 +139,58 @@ struct Appender {
     stuck_ms: u64,
     /// An event that did not fit into the last row.
     carried: Option<Item>,
+    /// Whether nothing more will come.
+    is_over: bool,
+    /// How many waited for the last row.
+    waited: usize,
 }
 
 impl Appender {
-    fn run(mut self, items: &Receiver<Item>) {
-        loop {
-            let first = match self.carried.take() {
-                Some(item) => Ok(item),
-                None => items.recv_timeout(LOOK_EVERY),
-            };
-            match first {
-                Ok(first) => {
-                    let batch = self.gather(first, items);
-                    self.commit(batch);
-                }
-                Err(RecvTimeoutError::Timeout) if self.told_later(false) => {
-                    self.commit(Batch::default())
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            while items.is_empty() && self.carried.is_none() && self.chain.prepare() {}
+    /// Writes a row of what waits; false when that was all.
+    fn turn(&mut self) -> bool {
+        let batch = self.gather();
+        if !batch.is_empty() || self.told_later(false) {
+            self.commit(batch);
         }
+        !self.is_over || self.carried.is_some()
+    }
+
+    /// Writes what waits and, behind it, an event.
+    fn append(&mut self, item: Item) {
+        let mut left = Some(item);
+        while let Some(item) = left {
+            let mut batch = self.gather();
+            left = batch.push(item);
+            self.commit(batch);
+        }
+    }
+
+    fn finish(&mut self) {
         if self.told_later(true) {
             self.commit(Batch::default());
         }
     }
 
-    fn gather(&mut self, first: Item, items: &Receiver<Item>) -> Batch {
+    fn gather(&mut self) -> Batch {
         let mut batch = Batch::default();
-        let mut next = Some(first);
+        let mut next = self.carried.take().or_else(|| self.next());
         while let Some(item) = next {
             self.carried = batch.push(item);
             let full = self.carried.is_some() || batch.items.len() >= limits::AUDIT_INBOX;
-            next = if full { None } else { items.try_recv().ok() };
+            next = if full { None } else { self.next() };
         }
         batch
+    }
+
+    fn next(&mut self) -> Option<Item> {
+        match self.items.try_recv() {
+            Ok(item) => Some(item),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => {
+                self.is_over = true;
+                None
+            }
+        }
     }
 
     /// Whether counts wait to be written, and may be now.
@@ -126,6 +235,7 @@ impl Appender {
             return;
         }
         self.chain.set_segment_bytes(self.gauges.segment_bytes.load(Ordering::Relaxed));
+        self.waited = batch.items.iter().filter(|item| item.reply.is_some()).count();
         match self.attempt(&batch, false) {
             Err(Unavailable::Full) if batch.closed().next().is_some() => {
                 let fault = Err(Unavailable::Full);

@@ -77,7 +77,7 @@ const PLACE: Place = Place { seq: 5, prev: Hash([4; 32]) };
 #[test]
 fn each_recipient_opens_it_and_nobody_else() {
     let identities: Vec<Identity> = (0..3).map(|_| Identity::fresh()).collect();
-    let mut sealer = Sealer::new(identities.iter().map(Identity::recipient).collect());
+    let sealer = Sealer::new(identities.iter().map(Identity::recipient).collect());
     for ahead in [false, true] {
         assert!(!ahead || sealer.prepare());
         let sealed = sealer.seal(vec![9, 9], b"what was done", CHAIN, PLACE).unwrap();
@@ -92,7 +92,7 @@ fn each_recipient_opens_it_and_nobody_else() {
 #[test]
 fn it_opens_only_whole_and_at_its_place() {
     let identity = Identity::fresh();
-    let mut sealer = Sealer::new(vec![identity.recipient()]);
+    let sealer = Sealer::new(vec![identity.recipient()]);
     let sealed = sealer.seal(vec![1], b"text", CHAIN, PLACE).unwrap();
     for other in [Place { seq: 6, ..PLACE }, Place { prev: Hash::NONE, ..PLACE }] {
         assert_eq!(open(&identity, &sealed, 1, CHAIN, other), None);
@@ -108,7 +108,7 @@ fn it_opens_only_whole_and_at_its_place() {
 
 #[test]
 fn lengths_show_in_steps_only() {
-    let mut sealer = Sealer::new(vec![Identity::fresh().recipient()]);
+    let sealer = Sealer::new(vec![Identity::fresh().recipient()]);
     let mut length =
         |text: usize| sealer.seal(Vec::new(), &vec![b'x'; text], CHAIN, PLACE).unwrap().len();
     assert_eq!(length(0), length(508));

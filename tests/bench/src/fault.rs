@@ -16,6 +16,8 @@ pub(crate) enum Fault {
     Dialogue(Box<Dialogue>),
     /// The HTTP service saw something that may not be.
     Service(String),
+    /// What measures the record said something else than figures.
+    Record(String),
 }
 
 /// What stood on a program's streams when it went wrong.
@@ -41,6 +43,7 @@ impl fmt::Display for Fault {
         match self {
             Self::Setup { what, cause } => write!(out, "{what}: {cause}"),
             Self::Service(what) => write!(out, "the HTTP service: {what}"),
+            Self::Record(what) => write!(out, "the record: {what}"),
             Self::Dialogue(dialogue) => dialogue.fmt(out),
         }
     }

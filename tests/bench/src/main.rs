@@ -30,17 +30,19 @@ use home::Folder;
 use measure::Field;
 use service::Service;
 
-const USAGE: &str = "usage: keyward-bench [--json] [--only NAME].. KEYWARD
+const USAGE: &str = "usage: keyward-bench [--json] [--only NAME].. KEYWARD RECORD
   KEYWARD      the program to measure
+  RECORD       the product's example of this name, which measures the record alone
   --json       one JSON object a line on stdout; the table goes to stderr
   --only NAME  this measurement alone, may be repeated:
                spawn, sequential, pipelined, request, frame, size,
-               drain, floods, cancel, start, orphans
+               drain, floods, cancel, start, orphans, record, verify
 ";
 
 /// What the command line asks for.
 struct Wanted {
     keyward: PathBuf,
+    record: PathBuf,
     json: bool,
     only: Vec<String>,
 }
@@ -59,7 +61,7 @@ fn main() -> ExitCode {
 }
 
 fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Wanted> {
-    let (mut keyward, mut json, mut only) = (None, false, Vec::new());
+    let (mut programs, mut json, mut only) = (Vec::new(), false, Vec::new());
     let mut arguments = arguments;
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
@@ -69,11 +71,11 @@ fn parse(arguments: impl Iterator<Item = OsString>) -> Option<Wanted> {
                 only.push(measure::ALL.iter().find(|(known, _)| *known == name)?.0.to_owned());
             }
             Some(flag) if flag.starts_with('-') => return None,
-            _ if keyward.is_none() => keyward = Some(PathBuf::from(argument)),
-            _ => return None,
+            _ => programs.push(PathBuf::from(argument)),
         }
     }
-    Some(Wanted { keyward: keyward?, json, only })
+    let [keyward, record] = <[PathBuf; 2]>::try_from(programs).ok()?;
+    Some(Wanted { keyward, record, json, only })
 }
 
 fn run(wanted: &Wanted) -> Result<(), Fault> {
@@ -101,8 +103,10 @@ fn run(wanted: &Wanted) -> Result<(), Fault> {
 }
 
 fn field(wanted: &Wanted, folder: &Folder) -> Result<Field, Fault> {
-    let keyward = fs::canonicalize(&wanted.keyward)
-        .map_err(Fault::setup(format!("finding {}", wanted.keyward.display())))?;
+    let find = |path: &PathBuf| {
+        fs::canonicalize(path).map_err(Fault::setup(format!("finding {}", path.display())))
+    };
+    let (keyward, record) = (find(&wanted.keyward)?, find(&wanted.record)?);
     let peers = peers::find()?;
     let service = Service::start()?;
     let origin = service.origin();
@@ -125,6 +129,8 @@ fn field(wanted: &Wanted, folder: &Folder) -> Result<Field, Fault> {
         keyward: gateway(home),
         helpers: gateway(helper_home),
         programs: folder.programs(),
+        record,
+        scratch: folder.file("record"),
         rmcp: peer("rmcp", peers.rmcp),
         bare: peer("bare", peers.bare),
         pipeline: peer("pipeline", peers.pipeline),

@@ -9,11 +9,13 @@ mod floods;
 mod frame;
 mod orphans;
 mod pipelined;
+mod record;
 mod request;
 mod sequential;
 mod size;
 mod spawn;
 mod start;
+mod verify;
 
 use std::path::PathBuf;
 
@@ -31,6 +33,10 @@ pub(crate) struct Field {
     pub(crate) helpers: Program,
     /// The folder of the helpers' programs.
     pub(crate) programs: PathBuf,
+    /// Measures the record alone.
+    pub(crate) record: PathBuf,
+    /// Where records are made for that, below; nothing is there yet.
+    pub(crate) scratch: PathBuf,
     pub(crate) rmcp: Program,
     pub(crate) bare: Program,
     pub(crate) pipeline: Program,
@@ -41,7 +47,7 @@ pub(crate) struct Field {
 pub(crate) type Measurement = (&'static str, fn(&Field) -> Result<Vec<Row>, Fault>);
 
 /// In the order of the table.
-pub(crate) const ALL: [Measurement; 11] = [
+pub(crate) const ALL: [Measurement; 13] = [
     ("spawn", spawn::measure),
     ("sequential", sequential::measure),
     ("pipelined", pipelined::measure),
@@ -53,6 +59,8 @@ pub(crate) const ALL: [Measurement; 11] = [
     ("cancel", cancel::measure),
     ("start", start::measure),
     ("orphans", orphans::measure),
+    ("record", record::measure),
+    ("verify", verify::measure),
 ];
 
 /// The numbers below `count`, beginning with another one in each round.
