@@ -145,18 +145,21 @@ impl Sealer {
         let bound = bound(chain, place);
         let prepared = self.take()?;
         let row_key = Zeroizing::new(random::<32>());
+        header.reserve_exact(sealed_bytes(prepared.len(), text.len()));
         header.push(u8::try_from(prepared.len()).ok()?);
         for (tag, enc, mut context) in prepared {
             header.extend(tag);
             header.extend(enc);
             header.extend(context.seal(&*row_key, &bound).ok()?);
         }
-        let mut body = Zeroizing::new(padded(text)?);
         let aad = Aad::from([&bound, header.as_slice()].concat());
-        let tag = cipher(&row_key).seal_in_place_separate_tag(nonce(), aad, &mut body).ok()?;
-        header.extend_from_slice(&body);
-        header.extend_from_slice(tag.as_ref());
-        Some(header)
+        let body_at = header.len();
+        let mut sealed = header;
+        pad(&mut sealed, text)?;
+        let body = &mut sealed[body_at..];
+        let tag = cipher(&row_key).seal_in_place_separate_tag(nonce(), aad, body).ok()?;
+        sealed.extend_from_slice(tag.as_ref());
+        Some(sealed)
     }
 }
 
@@ -225,12 +228,13 @@ fn nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; 12])
 }
 
-fn padded(text: &[u8]) -> Option<Vec<u8>> {
-    let mut padded = u32::try_from(text.len()).ok()?.to_be_bytes().to_vec();
-    padded.reserve_exact(text.len() + BLOCK_BYTES);
-    padded.extend(text);
-    padded.resize(padded.len().next_multiple_of(BLOCK_BYTES), 0);
-    Some(padded)
+/// Appends a text's length, the text, and zeros.
+fn pad(out: &mut Vec<u8>, text: &[u8]) -> Option<()> {
+    let from = out.len();
+    out.extend(u32::try_from(text.len()).ok()?.to_be_bytes());
+    out.extend_from_slice(text);
+    out.resize(from + (out.len() - from).next_multiple_of(BLOCK_BYTES), 0);
+    Some(())
 }
 
 fn unpadded(padded: &[u8]) -> Option<Vec<u8>> {

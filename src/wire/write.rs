@@ -9,7 +9,10 @@ pub struct Object(String);
 impl Object {
     /// An object without members.
     pub fn new() -> Self {
-        Self(String::from("{"))
+        // Most objects fit.
+        let mut json = String::with_capacity(512);
+        json.push('{');
+        Self(json)
     }
 
     /// Adds a string.

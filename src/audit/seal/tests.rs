@@ -113,6 +113,10 @@ fn lengths_show_in_steps_only() {
         |text: usize| sealer.seal(Vec::new(), &vec![b'x'; text], CHAIN, PLACE).unwrap().len();
     assert_eq!(length(0), length(508));
     assert_eq!(length(508) + BLOCK_BYTES, length(509));
+    let padded = |text: &[u8]| {
+        let mut out = vec![];
+        pad(&mut out, text).map(|()| out)
+    };
     assert_eq!(padded(&[]).unwrap().len(), BLOCK_BYTES);
     for text in [0, 1, 507, 508, 509, 5000] {
         assert_eq!(unpadded(&padded(&vec![7; text]).unwrap()).unwrap(), vec![7; text]);
