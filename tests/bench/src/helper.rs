@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 
 /// The program of which nothing but the start is measured.
 pub(crate) const TRUE: &str = "/usr/bin/true";
+/// The helper without a program: its calls are recorded, and come to nothing before anything is started.
+pub(crate) const ABSENT: &str = "absent";
 /// What [`FLOOD`] is given until it is stopped.
 pub(crate) const FLOOD_SECONDS: u64 = 10;
 /// What a helper is given between SIGTERM and SIGKILL.
@@ -100,7 +102,19 @@ pub(crate) fn write(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// The keys of a configuration that has them.
+/// The keys of a configuration that has [`ABSENT`] alone.
+pub(crate) fn absent() -> Map<String, Value> {
+    Map::from_iter([("helpers".into(), json!({ABSENT: absent_entry()}))])
+}
+
+fn absent_entry() -> Value {
+    json!({
+        "description": "Is measured.", "argv": ["/usr/bin/keyward-bench-absent"], "arguments": {},
+        "decision": "allow", "timeout_seconds": 60,
+    })
+}
+
+/// The keys of a configuration that has them all.
 pub(crate) fn config(folder: &Path) -> Map<String, Value> {
     let number = json!({"type": "integer", "min": 0, "max": 10_000_000});
     let mark = json!({"type": "string", "pattern": "0\\.[0-9]{1,30}"});
@@ -119,6 +133,7 @@ pub(crate) fn config(folder: &Path) -> Map<String, Value> {
     let helpers = json!({
         "true": entry(json!([TRUE]), json!({})),
         "true_unconfined": unconfined,
+        ABSENT: absent_entry(),
         PRINT.name: entry(json!([PRINT.path(folder), "{blocks}"]), json!({"blocks": number})),
         FLOOD.name: flood,
         OBEY.name: marked(&OBEY),

@@ -35,9 +35,9 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// A home inside, with a configuration whose first target is at this origin.
+    /// A home inside, with a configuration whose first target is at this origin, and a helper that is absent.
     pub(crate) fn home(&self, origin: &str) -> Result<PathBuf, Fault> {
-        make_home(self.file("home"), origin, Map::new())
+        make_home(self.file("home"), origin, helper::absent())
     }
 
     /// A home inside whose configuration has helpers too, below two folders with many entries.

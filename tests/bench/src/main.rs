@@ -3,6 +3,7 @@
 //! Status 0 when everything was measured, whether or not a bar is met; 1 when
 //! something could not be measured; 2 for wrong usage.
 
+mod append;
 mod client;
 mod dialogue;
 mod fault;
@@ -129,6 +130,7 @@ fn field(wanted: &Wanted, folder: &Folder) -> Result<Field, Fault> {
         keyward: gateway(home),
         helpers: gateway(helper_home),
         programs: folder.programs(),
+        append: folder.file("append"),
         record,
         scratch: folder.file("record"),
         rmcp: peer("rmcp", peers.rmcp),

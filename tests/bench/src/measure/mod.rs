@@ -33,6 +33,8 @@ pub(crate) struct Field {
     pub(crate) helpers: Program,
     /// The folder of the helpers' programs.
     pub(crate) programs: PathBuf,
+    /// Where appends are synced, on the file system of the homes.
+    pub(crate) append: PathBuf,
     /// Measures the record alone.
     pub(crate) record: PathBuf,
     /// Where records are made for that, below; nothing is there yet.

@@ -1,5 +1,8 @@
 //! What a helper's start costs beside the standard library's start of the same program.
 //!
+//! A helper's intent and outcome are synced too. That part is measured by a helper whose program is absent, turn
+//! by turn with the others, and taken off: it is recorded, and nothing is started.
+//!
 //! The home lies below two folders with 300 entries each, for confinement has to look at each of them.
 
 use std::process::{Command, Stdio};
@@ -11,7 +14,7 @@ use super::{Field, span};
 use crate::client::Client;
 use crate::fault::Fault;
 use crate::figures::{median, microseconds, p99};
-use crate::helper::TRUE;
+use crate::helper::{ABSENT, TRUE};
 use crate::table::{Bar, Row, Unit};
 
 const WARM_UP: usize = 20;
@@ -21,35 +24,37 @@ const MOST_MORE: f64 = 2.0;
 
 pub(super) fn measure(field: &Field) -> Result<Vec<Row>, Fault> {
     let (mut client, _) = Client::start(&field.helpers, LIMIT)?;
-    let tool = &field.helpers.tool;
     let mut times: [Vec<f64>; 4] = Default::default();
     for turn in 0..WARM_UP + TURNS {
-        let id = client.take_id();
-        let (answer, idle) = client.exchange(&tool.idle_call(id))?;
-        client.check(&answer, tool.check(id, &answer))?;
+        let (_, absent) = client.helper(ABSENT, &json!({}), "failed_before_dispatch")?;
         let (_, confined) = client.helper("true", &json!({}), "completed")?;
         let (_, unconfined) = client.helper("true_unconfined", &json!({}), "completed")?;
         let command = command()?;
         if turn >= WARM_UP {
-            for (times, took) in times.iter_mut().zip([idle, confined, unconfined, command]) {
+            for (times, took) in times.iter_mut().zip([absent, confined, unconfined, command]) {
                 times.push(microseconds(took) / 1e3);
             }
         }
     }
     client.finish()?;
-    let [idle, confined, unconfined, command] = times;
-    let started = median(&command);
+    let [absent, confined, unconfined, command] = times;
+    let (recorded, started) = (median(&absent), median(&command));
     let more = |what, helper: &[f64]| {
-        let helpers: Vec<f64> = helper.iter().map(|took| took - median(&idle)).collect();
-        let more: Vec<f64> = helpers.iter().map(|took| took - started).collect();
-        let took = median(&helpers);
+        // Each with what stood beside it in its turn.
+        let turns = helper.iter().zip(&absent).zip(&command);
+        let more: Vec<f64> =
+            turns.map(|((took, absent), command)| took - absent - command).collect();
+        let took = median(helper);
         [
-            Row::new(format!("start of a helper, {what}"), Unit::Milliseconds, took)
+            Row::new(format!("a helper's call, {what}"), Unit::Milliseconds, took)
                 .against("Command", started, took / started)
-                .note(format!("{TURNS} turns; p99 {:.2} and {:.2}", p99(&helpers), p99(&command))),
-            Row::new("  more than Command's", Unit::Milliseconds, median(&more))
+                .note(format!("{TURNS} turns; p99 {:.2} and {:.2}", p99(helper), p99(&command))),
+            Row::new("  its start, more than Command's", Unit::Milliseconds, median(&more))
                 .bar(Bar::FigureAtMost(MOST_MORE))
-                .note(format!("{}; a denied call took {:.3}", span(&more), median(&idle))),
+                .note(format!(
+                    "{}; without what a recorded call takes that starts nothing, {recorded:.2}",
+                    span(&more)
+                )),
         ]
     };
     let rows = [more("confined", &confined), more("unconfined", &unconfined)];
