@@ -5,6 +5,7 @@
 //! the one that is told.
 
 mod check;
+mod signature;
 mod tears;
 
 use std::fs::File;

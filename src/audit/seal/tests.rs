@@ -109,7 +109,7 @@ fn it_opens_only_whole_and_at_its_place() {
 #[test]
 fn lengths_show_in_steps_only() {
     let sealer = Sealer::new(vec![Identity::fresh().recipient()]);
-    let mut length =
+    let length =
         |text: usize| sealer.seal(Vec::new(), &vec![b'x'; text], CHAIN, PLACE).unwrap().len();
     assert_eq!(length(0), length(508));
     assert_eq!(length(508) + BLOCK_BYTES, length(509));
