@@ -88,7 +88,7 @@ fn nothing_is_left(server: &Server) {
     for stop in [StopBy::Connection, StopBy::Signal] {
         for via in [None, via()] {
             let target = Target { stop, via, ..scene.target(server) };
-            for _ in 0..5 {
+            for _ in 0..2 {
                 let short = within(Duration::from_millis(700));
                 scene.run_in(&target, "sleep 60", short);
                 assert_eq!(scene.run(&target, "exit 3").life, exited(3));
