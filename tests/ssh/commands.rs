@@ -123,7 +123,7 @@ fn s17_stdin_is_given_whole_and_ends() {
     bounds.stdout_bytes = 4 << 20;
     let run = |command, stdin| {
         let run = keyward::ssh::Run { command, stdin, bounds, redactor: &redactor };
-        scene.connections.run(&target, run, &Cut::new().unwrap())
+        scene.connections.run(&target, run, &Cut::new().unwrap()).seen
     };
     let seen = run("cat", Some(given.as_slice()));
     assert_eq!((seen.life, seen.stdout.bytes == given), (exited(0), true));
@@ -198,7 +198,7 @@ fn a_credential_is_taken_out_of_both_streams_on_their_way() {
         let target = Target { stop, ..scene.target(&server) };
         let bounds = within(Duration::from_secs(5));
         let run = Run { command, stdin: None, bounds, redactor: &redactor };
-        scene.connections.run(&target, run, &Cut::new().unwrap())
+        scene.connections.run(&target, run, &Cut::new().unwrap()).seen
     };
     let (first, second) = value.split_at(9);
     let command = format!(

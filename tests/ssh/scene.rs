@@ -98,7 +98,7 @@ impl Scene {
     ) -> Seen {
         let redactor = Redactor::none();
         let run = Run { command, stdin: None, bounds, redactor: &redactor };
-        let seen = self.connections.run(target, run, cut);
+        let seen = self.connections.run(target, run, cut).seen;
         assert!(!cut.cut(), "the call was ended, so no cut takes effect");
         seen
     }

@@ -29,7 +29,7 @@ fn nothing_of_the_script_is_seen() {
         let redactor = keyward::credential::redact::Redactor::none();
         let (stdin, bounds) = (Some(b"in\n".as_slice()), bounds());
         let run = Run { command: &command, stdin, bounds, redactor: &redactor };
-        let seen = scene.connections.run(&target, run, &Cut::new().unwrap());
+        let seen = scene.connections.run(&target, run, &Cut::new().unwrap()).seen;
         assert_eq!(seen.life, exited(status), "{}", server.log());
         assert_eq!((text(&seen.stdout.bytes), text(&seen.stderr.kept)), ("out\nin\n", "err\n"));
         assert_eq!((seen.stderr.seen_bytes, seen.stream_end), (4, StreamEnd::EndOfFile));

@@ -67,7 +67,7 @@ fn the_longest_end_fits_the_room_that_is_kept_for_it() {
         stderr_bytes_retained: u64::MAX,
         stderr_kept: Kept::HeadAndTail,
         stderr_truncated: false,
-        exit_status: Some(i32::MIN),
+        exit_status: Some(i64::MIN),
         // Of a host, which may say anything.
         exit_signal: Some("\u{1}".repeat(100_000)),
         debug_active: false,

@@ -1,6 +1,6 @@
 //! What is needed to log in at a host and at those on the way there, read at the moment of use.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::authorize::Authorized;
 use crate::credential::fetch::{CredentialFault, fetch_source};
@@ -111,8 +111,8 @@ fn read(permission: &Authorized, entry: &SshCredential) -> Result<Login, Credent
     })
 }
 
-fn certificate_of(permission: &Authorized, path: &PathBuf) -> Result<Vec<u8>, CredentialFault> {
-    let source = Source::File(path.clone());
+fn certificate_of(permission: &Authorized, path: &Path) -> Result<Vec<u8>, CredentialFault> {
+    let source = Source::File(path.to_owned());
     Ok(fetch_source(permission, &source)?.expose().to_vec())
 }
 

@@ -197,7 +197,7 @@ fn files() {
         assert_eq!(verdict(&policy, action), expected, "{about}");
     }
     let host = policy.host("h").unwrap();
-    let decision = |access, path| host.file_decision(access, &RemotePath::parse(path).unwrap());
+    let decision = |access, path| file_decision(host, access, &RemotePath::parse(path).unwrap());
     assert_eq!(decision(FileAccess::Read, "/var/log/app/x"), Some(ALLOW));
     assert_eq!(decision(FileAccess::Read, "/secret"), Some(Decision::Deny));
     assert_eq!(decision(FileAccess::Write, "/etc/x"), None);
