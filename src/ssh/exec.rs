@@ -45,6 +45,8 @@ pub(super) struct Exec<'s, 'a> {
     stdout: Reading<&'s mut Collect<'a>>,
     stderr: Reading<Marked<'s, 'a>>,
     pulse: Pulse,
+    /// Bytes that the library holds and that no stream wanted.
+    unread: u32,
     /// Until when a stream that is held open is read, once the exit was seen.
     lingers: Option<Instant>,
 }
@@ -82,7 +84,8 @@ impl<'s, 'a> Exec<'s, 'a> {
         let stderr = Marked { sink: &mut sinks.stderr, marks };
         let stderr = Reading { stream: channel.stderr(), sink: stderr };
         let bounds = run.bounds;
-        Self { link, waiter, bounds, channel, feed, stdout, stderr, pulse, lingers: None }
+        let (unread, lingers) = (0, None);
+        Self { link, waiter, bounds, channel, feed, stdout, stderr, pulse, unread, lingers }
     }
 
     /// Sends the command, and waits for the server's word that it starts it.
@@ -122,8 +125,24 @@ impl<'s, 'a> Exec<'s, 'a> {
         }
     }
 
-    /// Moves what can be moved. Whether that was anything.
+    /// Moves what can be moved. Whether that was anything, or something can be moved by now.
+    ///
+    /// Whoever reads one stream has the library take in what comes for the other too. Where that is not read before
+    /// the next wait, the server may wait for us to make room, and we for it to send.
     fn turn(&mut self, buffer: &mut [u8]) -> Result<bool, Lost> {
+        let moved = self.move_once(buffer)?;
+        let queued = self.channel.read_window().available;
+        if moved {
+            self.unread = 0;
+            return Ok(true);
+        }
+        // What was there before and was not read belongs to no stream that is.
+        let is_new = queued > self.unread;
+        self.unread = queued;
+        Ok(is_new)
+    }
+
+    fn move_once(&mut self, buffer: &mut [u8]) -> Result<bool, Lost> {
         let given = self.feed.give(&mut self.channel);
         let out = self.stdout.read(buffer, |sink, bytes| sink.push(bytes))?;
         let err = self.stderr.read(buffer, |sink, bytes| sink.push(bytes))?;
