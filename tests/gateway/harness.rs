@@ -36,10 +36,17 @@ pub struct Folder(PathBuf);
 impl Folder {
     pub fn new(label: &str) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::SeqCst);
-        let name = format!("keyward-test-{}-{label}-{count}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).unwrap();
+        let path = loop {
+            let count = COUNT.fetch_add(1, Ordering::SeqCst);
+            let name = format!("keyward-test-{}-{label}-{count}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            match fs::create_dir(&path) {
+                Ok(()) => break path,
+                // A run that was killed had our number, and left it behind.
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                Err(error) => panic!("{}: {error}", path.display()),
+            }
+        };
         fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
         Self(path)
     }

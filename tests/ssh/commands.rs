@@ -160,7 +160,8 @@ fn a_cut_ends_the_call_at_once() {
         });
     assert_eq!(seen.life, stopped(Stop::Cut));
     assert_eq!(seen.remote_stop, RemoteStop::Disconnected);
-    assert_eq!(text(&seen.stdout.bytes), "before\n");
+    // What it printed may still have been on its way.
+    assert!("before\n".starts_with(text(&seen.stdout.bytes)));
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
 

@@ -189,10 +189,13 @@ fn ended(life: Life) -> (End, Option<String>) {
         (Some(Stop::Deadline), _) => {
             (End::Unknown(Some(Reason::Deadline)), Some(words::DEADLINE.into()))
         }
-        (Some(Stop::Lost), _) => (End::Unknown(Some(Reason::Network)), Some(words::LOST.into())),
+        (Some(Stop::Lost), None) => (End::Unknown(Some(Reason::Network)), Some(words::LOST.into())),
         (None, None) => (End::Unknown(None), Some(words::NO_END.into())),
-        (None, Some(Exit::Status(0))) => (End::Completed(Outcome::Success), None),
-        (None, Some(Exit::Status(_) | Exit::Signal(_))) => {
+        // An end that was seen before the connection was lost was seen; the streams say that they broke off.
+        (None | Some(Stop::Lost), Some(Exit::Status(0))) => {
+            (End::Completed(Outcome::Success), None)
+        }
+        (None | Some(Stop::Lost), Some(Exit::Status(_) | Exit::Signal(_))) => {
             (End::Completed(Outcome::RemoteFailure), None)
         }
     }
