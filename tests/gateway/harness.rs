@@ -436,7 +436,7 @@ impl Gateway {
         if self.speaks {
             let lines = ended.lines();
             if let Some(home) = &self.home {
-                record::agrees(home, &lines, &ended.stderr);
+                record::agrees(home, &self.sent, &lines, &ended.stderr);
             }
         }
         ended

@@ -10,7 +10,7 @@
 //! - `calls`: states, cancellation, limits, dry runs, paging.
 //! - `helpers`: local programs as tools: arguments, ends, floods, confinement, the debug window.
 //! - `http`: the cases of HTTP, H1 to H31, through the whole gateway.
-//! - `ssh`: hosts, as far as they are judged: verdicts, faults, tools, what is on record.
+//! - `ssh`: hosts: verdicts, faults, tools, what is on record; and the whole way to real servers.
 //! - `commands`: init, schema, policy explain, help.
 //! - `doctor`: each thing that can be wrong is found, and nothing is changed.
 #![allow(
@@ -40,4 +40,6 @@ mod peer;
 mod record;
 mod service;
 mod ssh;
+#[path = "../ssh/server.rs"]
+mod sshd;
 mod wire;

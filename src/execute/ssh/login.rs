@@ -60,7 +60,14 @@ fn target(
 ) -> Option<Target> {
     let login = logins.next()?;
     let via = match host.via() {
-        Some(via) => Some(Box::new(hop(via, logins, known_hosts)?)),
+        Some(via) => {
+            let mut target = hop(via, logins, known_hosts)?;
+            // One of the OpenSSH configuration has no name that an agent knows.
+            if via.name() == host.name() {
+                target.name = format!("on the way to {}", host.name());
+            }
+            Some(Box::new(target))
+        }
         None => None,
     };
     Some(Target {

@@ -6,6 +6,7 @@
 //! - `kept`: how it is kept, as the configuration says.
 //! - `life`: what is put on record of sessions and calls, and when.
 //! - `closed`: what happens where it cannot be written.
+//! - `hosts`: the same of calls at hosts, from what was asked for to what was moved.
 //! - `open`: calls that a killed gateway left open.
 //! - `storm`: kills at random moments, and eight gateways at once.
 //! - `revoke`: sessions that the operator revokes, and the debug window.
@@ -13,6 +14,7 @@
 
 mod closed;
 mod flood;
+mod hosts;
 mod judged;
 mod kept;
 mod life;
@@ -87,7 +89,7 @@ pub fn ends_of(events: &[Entry], call: &str) -> Vec<Value> {
 }
 
 /// What an answer and the record say of a call in the same words.
-const SHARED: [&str; 12] = [
+const SHARED: [&str; 14] = [
     "state",
     "outcome",
     "reason",
@@ -100,11 +102,13 @@ const SHARED: [&str; 12] = [
     "stderr_kept",
     "stderr_truncated",
     "debug_active",
+    "remote_stop",
+    "new_host_key",
 ];
 
 /// The record of a home verifies, and says of every call that was answered what its answer said.
 #[track_caller]
-pub fn agrees(home: &Path, answers: &[Value], stderr: &str) {
+pub fn agrees(home: &Path, sent: &[u8], answers: &[Value], stderr: &str) {
     if !home.join("audit/head").exists() {
         return;
     }
@@ -139,4 +143,5 @@ pub fn agrees(home: &Path, answers: &[Value], stderr: &str) {
         let redactions = |value: &Value| value["redactions"].as_u64().unwrap_or(0);
         assert_eq!(redactions(&ends[0]), redactions(told), "{told}");
     }
+    hosts::agrees(&events, sent, answers);
 }

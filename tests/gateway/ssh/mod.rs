@@ -1,13 +1,15 @@
-//! Hosts, as far as they are judged: no connection is made here. That nothing was done is shown by the recorder of
-//! a dry run, and by a listener in place of the host.
+//! Hosts. As far as they are judged no connection is made: that nothing was done is shown by the recorder of a dry
+//! run, and by a listener in place of the host.
 //!
 //! - here: homes with hosts.
 //! - `verdicts`: the cases S15, S16, S17, S21 and S22, each with its verdict and what was written down.
 //! - `faults`: S23 and S24, and a configuration that changes while a gateway runs.
 //! - `tools`: which tools there are, their schemas, what does not fit.
 //! - `record`: what is on record of calls that were allowed and refused; `policy explain`.
+//! - `live`: the whole way, to real servers.
 
 mod faults;
+mod live;
 mod record;
 mod tools;
 mod verdicts;
