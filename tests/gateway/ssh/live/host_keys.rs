@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::super::harness::Launch;
 use super::super::super::helpers::stage::assert_told;
 use super::super::super::record::of_kind;
-use super::super::super::sshd::{output, public_host_key};
+use super::super::super::sshd::{output, public_host_key, signal};
 use super::{
     Live, Server, any_command, assert_balanced, assert_connected, connected, host_fingerprint,
     logged_in, message_of,
@@ -154,7 +154,7 @@ fn a_host_is_reached_through_a_bastion_that_is_checked_like_any_other() {
     let bastion = Server::with(&["ed25519"], "");
     let hosts = behind(&bastion, any_command());
     let live = Live::at(Server::with(&["ed25519"], ""), hosts);
-    bastion.authorize(&live.keys.read("id.pub"));
+    bastion.authorize(&format!("restrict,port-forwarding {}", live.keys.read("id.pub")));
     let mut client = live.start();
     // It is not known.
     let message = message_of(&client.exec("echo"), "host_key");
@@ -166,9 +166,15 @@ fn a_host_is_reached_through_a_bastion_that_is_checked_like_any_other() {
     assert_eq!((logged_in(&bastion), logged_in(&live.server)), (1, 1));
     // Nothing may be run at the bastion itself.
     assert_told(&client.exec_at("bastion", "echo"), &json!({ "state": "denied" }));
+    // Without it the host is not reached, also where it could be; what ran meanwhile is not known.
+    let id = client.begin_exec(&live.ready_then("sleep 30"));
+    live.wait_until_ready();
+    bastion.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+    let told = client.answer(id);
+    assert_told(&told, &json!({ "state": "outcome_unknown", "reason": "network" }));
     client.end();
     let intents = of_kind(live.home.path(), "intent");
     let host = format!("{}@127.0.0.1:{}", live.server.user, live.server.port);
     assert_eq!(intents[0]["act"]["host"], host);
-    assert_balanced(&live, 3);
+    assert_balanced(&live, 4);
 }

@@ -1,6 +1,7 @@
 //! The whole way: the built program, and real OpenSSH servers that the tests start.
 //!
 //! - here: homes whose hosts are such servers, and a client at work.
+//! - `first_steps`: the README's way to a first command.
 //! - `words`: S15 to S17: what arrives, and that a refused call connects to nobody.
 //! - `output`: S3, S4, S13: streams, pages, redaction, the debug window, connections that are kept.
 //! - `ends`: S1, S2, S5, S18, S20: how commands end.
@@ -13,6 +14,7 @@
 mod aliases;
 mod ends;
 mod files;
+mod first_steps;
 mod host_keys;
 mod logins;
 mod output;

@@ -193,3 +193,24 @@ fn a_connection_is_kept_for_the_next_call_and_replaced_once_it_is_dead() {
     assert_eq!(logged_in(&live.server), 2);
     client.end();
 }
+
+#[test]
+fn calls_at_the_same_time_have_connections_of_their_own() {
+    let live = Live::open();
+    let mut client = live.start();
+    let names: Vec<String> = (0..6).map(|at| format!("in{at}")).collect();
+    let folder = live.server.folder.path.display();
+    let wait: String = names
+        .iter()
+        .map(|name| format!("until [ -e {folder}/{name} ]; do sleep 0.05; done; "))
+        .collect();
+    let ids: Vec<u64> = names
+        .iter()
+        .map(|name| client.begin_exec(&format!(": >{folder}/{name}; {wait}echo {name}")))
+        .collect();
+    for (id, name) in ids.into_iter().zip(&names) {
+        assert_told(&client.answer(id), &json!({ "body": format!("{name}\n") }));
+    }
+    assert_eq!(logged_in(&live.server), 6);
+    client.end();
+}

@@ -62,6 +62,23 @@ fn who_does_not_obey_is_killed() {
 }
 
 #[test]
+fn a_stop_that_cannot_be_shown_is_not_claimed() {
+    let server = Server::with(&["ed25519"], "MaxSessions 1");
+    let live = Live::at(server, json!({ "web": { "stop": "signal", "rules": any_command() } }));
+    let mut client = live.start();
+    assert_told(&client.exec("echo warm"), &json!({ "body": "warm\n" }));
+    let told = client.exec_within(2, "echo before; sleep 60");
+    assert_told(
+        &told,
+        &json!({
+            "state": "outcome_unknown", "reason": "deadline", "remote_stop": "not_shown_ended",
+            "stream_end": "not_shown_ended", "exit_status": null,
+        }),
+    );
+    client.end();
+}
+
+#[test]
 fn a_call_that_is_withdrawn_while_the_host_is_reached_has_begun_nothing() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
