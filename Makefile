@@ -39,10 +39,11 @@ interop: build ## runs MCP clients that others wrote against the static binary
 	INTEROP_CACHE=$(abspath $(BUILT))/interop tests/interop/run $(KEYWARD)
 
 bench: build ## measures the static binary beside its peers
+	@.ci/need bench
 	@$(STATIC) build $(RELEASE) --example record
 	@CARGO_TARGET_DIR=$(abspath $(BUILT))/bench cargo run --locked --release --manifest-path tests/bench/Cargo.toml -- $(KEYWARD) $(dir $(KEYWARD))examples/record
 
 ready: ## all of check, test, static, interop and bench: what CI runs
-	@.ci/need build $(filter-out bench,$(STAGES))
+	@.ci/need build $(STAGES)
 	@set -e; for stage in $(STAGES); do begun=$$(date +%s); $(MAKE) --no-print-directory $$stage; \
 	echo "-- $$stage: $$(($$(date +%s) - begun)) s"; done

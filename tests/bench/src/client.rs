@@ -184,7 +184,7 @@ impl<'a> Client<'a> {
         Ok((answers, took))
     }
 
-    /// Calls a helper and takes what is told of its end, which must be in this state.
+    /// Calls a helper, or a tool that tells as much, and takes what is told of its end, which must be in this state.
     pub(crate) fn helper(
         &mut self,
         name: &str,

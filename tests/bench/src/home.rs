@@ -1,4 +1,4 @@
-//! Homes for the run: ten HTTP targets, one of which is the service here, and, in one home, helpers.
+//! Homes for the run: ten HTTP targets, one of which is the service here; in one home helpers, in another hosts.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fault::Fault;
 use crate::helper;
+use crate::sshd::Sshd;
 
 /// The credential's value, which the service looks for.
 pub(crate) const TOKEN: &str = "bench-token-0123456789abcdef";
@@ -52,6 +53,21 @@ impl Folder {
         make_home(inner.join("home"), origin, helper::config(&programs))
     }
 
+    /// A home inside whose configuration has hosts too, whose key is known, and a helper that is absent.
+    pub(crate) fn ssh_home(&self, origin: &str, sshd: &Sshd) -> Result<PathBuf, Fault> {
+        let home = self.file("ssh-home");
+        let (key, known) = (home.join("key"), sshd.known_line()?);
+        let fault = || Fault::setup(format!("making {}", home.display()));
+        let mut more = sshd.config(&key).map_err(fault())?;
+        more.extend(helper::absent());
+        let made = make_home(home.clone(), origin, more)?;
+        let private = fs::read_to_string(sshd.key()).map_err(fault())?;
+        write_private(&key, &private)
+            .and_then(|()| write_private(&home.join("known_hosts"), &known))
+            .map_err(fault())?;
+        Ok(made)
+    }
+
     /// Where the programs of the helpers are.
     pub(crate) fn programs(&self) -> PathBuf {
         self.file("programs")
@@ -67,7 +83,12 @@ impl Drop for Folder {
 fn make_home(home: PathBuf, origin: &str, more: Map<String, Value>) -> Result<PathBuf, Fault> {
     let token = home.join("tok");
     let mut config = config(origin, &token);
-    config.extend(more);
+    for (key, value) in more {
+        match (config.get_mut(&key), value) {
+            (Some(Value::Object(there)), Value::Object(value)) => there.extend(value),
+            (_, value) => drop(config.insert(key, value)),
+        }
+    }
     make_folder(&home)
         .and_then(|()| write_private(&token, TOKEN))
         .and_then(|()| write_private(&home.join("config.json"), &Value::Object(config).to_string()))

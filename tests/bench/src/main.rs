@@ -15,6 +15,7 @@ mod memory;
 mod peers;
 mod processes;
 mod service;
+mod sshd;
 mod table;
 mod watch;
 
@@ -30,6 +31,7 @@ use fault::Fault;
 use home::Folder;
 use measure::Field;
 use service::Service;
+use sshd::Sshd;
 
 const USAGE: &str = "usage: keyward-bench [--json] [--only NAME].. KEYWARD RECORD
   KEYWARD      the program to measure
@@ -37,7 +39,8 @@ const USAGE: &str = "usage: keyward-bench [--json] [--only NAME].. KEYWARD RECOR
   --json       one JSON object a line on stdout; the table goes to stderr
   --only NAME  this measurement alone, may be repeated:
                spawn, sequential, pipelined, request, frame, size,
-               drain, floods, cancel, start, orphans, record, verify
+               drain, floods, cancel, start, orphans, record, verify,
+               ssh, stdout, hosts
 ";
 
 /// What the command line asks for.
@@ -112,6 +115,8 @@ fn field(wanted: &Wanted, folder: &Folder) -> Result<Field, Fault> {
     let service = Service::start()?;
     let origin = service.origin();
     let (home, helper_home) = (folder.home(&origin)?, folder.helper_home(&origin)?);
+    let sshd = Sshd::start(folder.file("sshd"))?;
+    let ssh_home = folder.ssh_home(&origin, &sshd)?;
     let peer = |name, path| Program {
         name,
         path,
@@ -129,6 +134,8 @@ fn field(wanted: &Wanted, folder: &Folder) -> Result<Field, Fault> {
     Ok(Field {
         keyward: gateway(home),
         helpers: gateway(helper_home),
+        hosts: gateway(ssh_home),
+        sshd,
         programs: folder.programs(),
         append: folder.file("append"),
         record,

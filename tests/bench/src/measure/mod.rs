@@ -7,6 +7,7 @@ mod cancel;
 mod drain;
 mod floods;
 mod frame;
+mod hosts;
 mod orphans;
 mod pipelined;
 mod record;
@@ -14,7 +15,9 @@ mod request;
 mod sequential;
 mod size;
 mod spawn;
+mod ssh;
 mod start;
+mod stdout;
 mod verify;
 
 use std::path::PathBuf;
@@ -22,6 +25,7 @@ use std::path::PathBuf;
 use crate::client::Program;
 use crate::fault::Fault;
 use crate::service::Service;
+use crate::sshd::Sshd;
 use crate::table::Row;
 
 const MEBIBYTE: f64 = 1024.0 * 1024.0;
@@ -31,6 +35,10 @@ pub(crate) struct Field {
     pub(crate) keyward: Program,
     /// The same program with another home, in which there are helpers.
     pub(crate) helpers: Program,
+    /// The same program with a home in which there are hosts.
+    pub(crate) hosts: Program,
+    /// What is there under all their names but the silent one's.
+    pub(crate) sshd: Sshd,
     /// The folder of the helpers' programs.
     pub(crate) programs: PathBuf,
     /// Where appends are synced, on the file system of the homes.
@@ -49,7 +57,7 @@ pub(crate) struct Field {
 pub(crate) type Measurement = (&'static str, fn(&Field) -> Result<Vec<Row>, Fault>);
 
 /// In the order of the table.
-pub(crate) const ALL: [Measurement; 13] = [
+pub(crate) const ALL: [Measurement; 16] = [
     ("spawn", spawn::measure),
     ("sequential", sequential::measure),
     ("pipelined", pipelined::measure),
@@ -63,6 +71,9 @@ pub(crate) const ALL: [Measurement; 13] = [
     ("orphans", orphans::measure),
     ("record", record::measure),
     ("verify", verify::measure),
+    ("ssh", ssh::measure),
+    ("stdout", stdout::measure),
+    ("hosts", hosts::measure),
 ];
 
 /// The numbers below `count`, beginning with another one in each round.
