@@ -1,7 +1,7 @@
 """Puts each client into the cache, once for its exact lock, and says how it is started.
 
-A client is started as `COMMAND... MODE URL SERVER ARGUMENT...` and prints one JSON object:
-`tools` (names), `allowed` and `denied` (the two results as the client returns them).
+A client is started as `COMMAND... MODE CALLS SERVER ARGUMENT...`. CALLS is a JSON object of calls by name, each a tool and
+its arguments. It prints one JSON object: `tools` (names) and `results` (by the calls' names, as the client returns them).
 """
 
 import fcntl

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from install import SOURCES, Installed, InstallFault, version
 from recording import Recording
 from service import Request, Service
+from sshd import Sshd
 
 CLIENT_SECONDS = 90  # one client, from its start to its end
 GONE_SECONDS = 5  # after that, for every server process to be gone
@@ -51,6 +52,23 @@ ROWS = [
 ]
 
 
+class Expected(NamedTuple):
+    """What a call must come to."""
+
+    is_error: bool
+    structured: dict  # a part of `structuredContent`
+    proof: str  # whose proof stands in the result: "service", "sshd" or ""
+
+
+EXPECTED = {
+    "allowed": Expected(False, {"state": "completed", "outcome": "success"}, "service"),
+    "denied": Expected(True, {"state": "denied", "reason": "policy"}, ""),
+    "command": Expected(False, {"state": "completed", "outcome": "success", "exit_status": 0}, "sshd"),
+    "denied command": Expected(True, {"state": "denied", "reason": "policy"}, ""),
+    "failing command": Expected(False, {"state": "completed", "outcome": "remote_failure", "exit_status": 3}, ""),
+}
+
+
 class Run(NamedTuple):
     """What one client did, whole."""
 
@@ -61,6 +79,7 @@ class Run(NamedTuple):
     recordings: list[Recording]
     left_over: list[str]
     service: Service
+    sshd: Sshd
 
 
 def main(arguments: list[str]) -> int:
@@ -80,8 +99,7 @@ def main(arguments: list[str]) -> int:
             continue
         started = time.monotonic()
         try:
-            run = run_row(row, installed.command(row.client), binary)
-            faults, report = faults_of(row, run), report_of(run)
+            faults, report = run_row(row, installed.command(row.client), binary)
         except InstallFault as fault:
             faults, report = ["it could not be installed"], str(fault)
         took = time.monotonic() - started
@@ -95,24 +113,38 @@ def main(arguments: list[str]) -> int:
     return 0 if passed and not failed else 1
 
 
-def run_row(row: Row, client: list[str], binary: Path) -> Run:
-    with tempfile.TemporaryDirectory(prefix="keyward-interop-") as root, Service() as service:
+def run_row(row: Row, client: list[str], binary: Path) -> tuple[list[str], str]:
+    """What is wrong, and all that was seen."""
+    with tempfile.TemporaryDirectory(prefix="keyward-interop-") as root, Service() as service, Sshd() as sshd:
         home, records, user = Path(root, "home"), Path(root, "records"), Path(root, "user")
-        make_home(home, service)
+        make_home(home, service, sshd)
         records.mkdir()
         user.mkdir()
         recorder = [sys.executable, "-B", str(SOURCES / "recorder.py"), str(records)]
         server = [str(binary), "mcp", "--home", str(home)]
-        command = [*client, row.mode, service.origin + "repos/a/b", *recorder, *server]
+        command = [*client, row.mode, json.dumps(calls_to(service, sshd)), *recorder, *server]
         environment = {"PATH": os.environ["PATH"], "HOME": str(user)}
         status, stdout, stderr = run_client(command, environment, Path(root))
         left_over = wait_until_gone(root)
         recordings = [Recording(path) for path in sorted(records.iterdir())]
-        return Run(command, status, stdout, stderr, recordings, left_over, service)
+        run = Run(command, status, stdout, stderr, recordings, left_over, service, sshd)
+        return faults_of(row, run), report_of(run)
 
 
-def make_home(home: Path, service: Service) -> None:
-    token = home / "demo-token"
+def calls_to(service: Service, sshd: Sshd) -> dict[str, tuple[str, dict]]:
+    """By name, the tool and what it is given."""
+    url = service.origin + "repos/a/b"
+    return {
+        "allowed": ("http_request", {"method": "GET", "url": url}),
+        "denied": ("http_request", {"method": "DELETE", "url": url}),
+        "command": ("ssh_exec", {"host": "box", "command": "printenv PROOF"}),
+        "denied command": ("ssh_exec", {"host": "box", "command": f"touch {sshd.denied_file}"}),
+        "failing command": ("ssh_exec", {"host": "box", "command": "sh -c 'exit 3'"}),
+    }
+
+
+def make_home(home: Path, service: Service, sshd: Sshd) -> None:
+    token, key = home / "demo-token", home / "box-key"
     config = {
         "version": 1,
         "http": {
@@ -124,13 +156,21 @@ def make_home(home: Path, service: Service) -> None:
                 "rules": [{"decision": "allow", "methods": ["GET", "HEAD"], "path": "/repos/**"}],
             }
         },
-        "credentials": {"demo-token": {"type": "bearer", "source": {"file": str(token)}}},
+        "ssh": {"box": sshd.host("box-key")},
+        "credentials": {
+            "demo-token": {"type": "bearer", "source": {"file": str(token)}},
+            "box-key": {"type": "ssh_key", "source": {"file": str(key)}},
+        },
     }
     home.mkdir(mode=0o700)
-    token.touch(mode=0o600)
-    token.write_text(service.canary)
-    (home / "config.json").touch(mode=0o600)
-    (home / "config.json").write_text(json.dumps(config, indent=1))
+    for path, text in (
+        (token, service.canary),
+        (key, sshd.key),
+        (home / "known_hosts", sshd.known_line),
+        (home / "config.json", json.dumps(config, indent=1)),
+    ):
+        path.touch(mode=0o600)
+        path.write_text(text)
 
 
 def run_client(command: list[str], environment: dict[str, str], folder: Path) -> tuple[int | None, str, str]:
@@ -191,34 +231,34 @@ def faults_of(row: Row, run: Run) -> list[str]:
     elif run.status != 0:
         faults.append(f"the client failed, status {run.status}")
     else:
-        faults += result_faults(json.loads(run.stdout), run.service)  # our client scripts print nothing else
-    return faults + service_faults(run.service) + canary_faults(run)
+        faults += result_faults(json.loads(run.stdout), run)  # our client scripts print nothing else
+    return faults + service_faults(run.service) + sshd_faults(row, run.sshd) + canary_faults(run)
 
 
-def result_faults(result: dict, service: Service) -> list[str]:
-    """What is wrong with the catalogue and the two results, as the client returned them."""
-    faults = [f"tools/list lacks {name}" for name in ("http_request", "result_read") if name not in result["tools"]]
-    for call, is_error, expected in (
-        ("allowed", False, {"state": "completed", "outcome": "success"}),
-        ("denied", True, {"state": "denied", "reason": "policy"}),
-    ):
-        answer = result[call]
+def result_faults(told: dict, run: Run) -> list[str]:
+    """What is wrong with the catalogue and the results, as the client returned them."""
+    proofs = {"service": run.service.proof, "sshd": run.sshd.proof}
+    tools = ("http_request", "result_read", "ssh_exec")
+    faults = [f"tools/list lacks {name}" for name in tools if name not in told["tools"]]
+    for call, expected in EXPECTED.items():
+        answer = told["results"][call]
         structured = answer.get("structuredContent")
         if not isinstance(structured, dict):
-            faults.append(f"{call} call: structuredContent is {structured}")
+            faults.append(f"{call}: structuredContent is {structured}")
             continue
-        if answer.get("isError", False) is not is_error:
-            faults.append(f"{call} call: isError is {answer.get('isError')}")
-        for key, value in expected.items():
+        if answer.get("isError", False) is not expected.is_error:
+            faults.append(f"{call}: isError is {answer.get('isError')}")
+        for key, value in expected.structured.items():
             if structured.get(key) != value:
-                faults.append(f"{call} call: {key} is {structured.get(key)}, not {value}")
+                faults.append(f"{call}: {key} is {structured.get(key)}, not {value}")
         if not re.fullmatch("c_[0-9a-f]{32}", str(structured.get("call_id"))):
-            faults.append(f"{call} call: call_id is {structured.get('call_id')}")
+            faults.append(f"{call}: call_id is {structured.get('call_id')}")
         for part in ("structuredContent", "content"):
-            if (service.proof in json.dumps(answer.get(part))) is is_error:
-                faults.append(f"{call} call: the service's answer is {'' if is_error else 'not '}in {part}")
-    if "[redacted:demo-token]" not in json.dumps(result["allowed"]):
-        faults.append("allowed call: the echoed token is not marked as redacted")
+            shown = {whose for whose, proof in proofs.items() if proof in json.dumps(answer.get(part))}
+            if shown != {expected.proof} - {""}:
+                faults.append(f"{call}: in {part} is the proof of {shown or 'nobody'}, not {expected.proof or 'nobody'}")
+    if "[redacted:demo-token]" not in json.dumps(told["results"]["allowed"]):
+        faults.append("allowed: the echoed token is not marked as redacted")
     return faults
 
 
@@ -229,12 +269,20 @@ def service_faults(service: Service) -> list[str]:
     return [] if service.connections == 1 else [f"the service saw {service.connections} connections, not 1"]
 
 
+def sshd_faults(row: Row, sshd: Sshd) -> list[str]:
+    """The commands that were allowed share a connection, where one server process ran them; no other was made."""
+    expected = 2 if row.client == "inspector" else 1
+    faults = [] if sshd.logins() == expected else [f"sshd saw {sshd.logins()} logins, not {expected}:\n{sshd.log()}"]
+    return faults + (["the denied command has run"] if sshd.denied_file.exists() else [])
+
+
 def canary_faults(run: Run) -> list[str]:
     seen = {"the client's stdout": run.stdout.encode(), "the client's stderr": run.stderr.encode()}
     for number, recording in enumerate(run.recordings, 1):
         for stream in ("stdin", "stdout", "stderr"):
             seen[f"server process {number}'s {stream}"] = recording.bytes_of(stream)
-    return [f"the credential is in {place}" for place, data in seen.items() if run.service.canary.encode() in data]
+    canaries = {"the token": run.service.canary, "a line of the key": run.sshd.key.splitlines()[2]}
+    return [f"{what} is in {place}" for place, data in seen.items() for what, it in canaries.items() if it.encode() in data]
 
 
 def report_of(run: Run) -> str:

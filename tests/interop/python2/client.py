@@ -1,4 +1,4 @@
-"""The official Python SDK, major version 2: `client.py legacy|auto|REVISION URL SERVER ARGUMENT...`."""
+"""The official Python SDK, major version 2: `client.py legacy|auto|REVISION CALLS SERVER ARGUMENT...`."""
 
 import json
 import sys
@@ -8,18 +8,13 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 
-async def main(mode: str, url: str, command: str, *arguments: str) -> None:
+async def main(mode: str, calls: str, command: str, *arguments: str) -> None:
     server = StdioServerParameters(command=command, args=list(arguments))
     async with Client(stdio_client(server), mode=mode) as client:
         tools = await client.list_tools()
-        allowed = await client.call_tool("http_request", {"method": "GET", "url": url})
-        denied = await client.call_tool("http_request", {"method": "DELETE", "url": url})
-    names = [tool.name for tool in tools.tools]
-    print(json.dumps({"tools": names, "allowed": plain(allowed), "denied": plain(denied)}))
-
-
-def plain(result) -> dict:
-    return result.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        results = {name: await client.call_tool(tool, given) for name, [tool, given] in json.loads(calls).items()}
+    plain = {name: result.model_dump(mode="json", by_alias=True, exclude_unset=True) for name, result in results.items()}
+    print(json.dumps({"tools": [tool.name for tool in tools.tools], "results": plain}))
 
 
 anyio.run(main, *sys.argv[1:])

@@ -1,14 +1,13 @@
-//! rmcp's client: `keyward-interop-rmcp initialize|auto|discover URL SERVER ARGUMENT...`.
+//! rmcp's client: `keyward-interop-rmcp initialize|auto|discover CALLS SERVER ARGUMENT...`.
 
 use std::{env, error::Error};
 
 use rmcp::{
     model::{CallToolRequestParams, ProtocolVersion},
-    object,
     service::{ClientLifecycleMode, ClientServiceExt},
     transport::TokioChildProcess,
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::process::Command;
 
 #[tokio::main(flavor = "current_thread")]
@@ -16,7 +15,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args().skip(1);
     let mut next = |what: &str| arguments.next().ok_or(format!("no {what} given"));
     let mode = next("mode")?;
-    let url = next("url")?;
+    let calls: Map<String, Value> = serde_json::from_str(&next("calls")?)?;
     let mut server = Command::new(next("server")?);
     server.args(arguments);
 
@@ -30,13 +29,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let client = ().serve_with_lifecycle(TokioChildProcess::new(server)?, lifecycle).await?;
     let tools: Vec<_> = client.list_all_tools().await?.into_iter().map(|tool| tool.name).collect();
-    let call = |method: &str| {
-        let arguments = object!({ "method": method, "url": url });
-        client.call_tool(CallToolRequestParams::new("http_request").with_arguments(arguments))
-    };
-    let allowed = call("GET").await?;
-    let denied = call("DELETE").await?;
+    let mut results = Map::new();
+    for (name, call) in calls {
+        let (tool, arguments): (String, Map<String, Value>) = serde_json::from_value(call)?;
+        let call = CallToolRequestParams::new(tool).with_arguments(arguments);
+        results.insert(name, serde_json::to_value(client.call_tool(call).await?)?);
+    }
     client.cancel().await?;
-    println!("{}", json!({ "tools": tools, "allowed": allowed, "denied": denied }));
+    println!("{}", json!({ "tools": tools, "results": results }));
     Ok(())
 }
