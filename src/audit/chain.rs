@@ -211,20 +211,23 @@ impl Chain {
         if !due {
             return Ok((tail, key));
         }
-        match self.rotate(files, chain, &tail, &key, now_ms) {
-            Ok(begun) => {
-                self.distrusted = None;
-                // Room kept behind the end is of no use there any more; without it nothing is lost.
-                tail.file.set_len(tail.bytes).ok();
-                Ok(begun)
-            }
+        let (begun, next) = match self.begin_next(files, chain, &tail, &key, now_ms) {
+            Ok(begun) => begun,
             // What is open must find an end, even in a segment that is longer than it should be.
-            Err(Unavailable::Full) if !must => Ok((tail, key)),
-            Err(fault) => Err(fault),
-        }
+            Err(Unavailable::Full) if !must => return Ok((tail, key)),
+            Err(fault) => return Err(fault),
+        };
+        // From here on the chain goes on in the new segment, whatever fails: nothing may be added to the old one.
+        begun.head(chain).write(&files.head).and_then(|()| (self.sync)(&files.head))?;
+        signing::promote(&self.folder)?;
+        self.distrusted = None;
+        // Room kept behind the end is of no use there any more; without it nothing is lost.
+        tail.file.set_len(tail.bytes).ok();
+        Ok((begun, next))
     }
 
-    fn rotate(
+    /// Makes the next segment durable; where that fails, nothing of it is left.
+    fn begin_next(
         &self,
         files: &Files,
         chain: ChainId,
@@ -252,13 +255,16 @@ impl Chain {
         let begun = match begun {
             Ok(begun) => begun,
             Err(fault) => {
-                // It holds no acknowledged row; what stays is set aside by whoever comes next.
-                std::fs::remove_file(&path).ok();
+                // It holds no acknowledged row. While it stands there, none may be added to the one before.
+                match std::fs::remove_file(&path) {
+                    Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
+                    removed => removed,
+                }
+                .and_then(|()| folder::sync(&self.folder))
+                .map_err(|fault| Unavailable::System(fault.kind()))?;
                 return Err(fault.into());
             }
         };
-        begun.head(chain).write(&files.head)?;
-        signing::promote(&self.folder)?;
         Ok((begun, next))
     }
 
@@ -282,20 +288,25 @@ impl Chain {
             .ok_or_else(|| Unavailable::Untrusted("a recipient is no key".into()))?;
         let row = Row::sign(chain, place, sealed, key);
         let line = row.write();
-        let end = tail.bytes + line.len() as u64;
+        let before = tail.head(chain);
+        let end = before.bytes + line.len() as u64;
         let written = tail
             .file
-            .write_all_at(line.as_bytes(), tail.bytes)
-            .and_then(|()| (self.sync)(&tail.file));
+            .write_all_at(line.as_bytes(), before.bytes)
+            .and_then(|()| (self.sync)(&tail.file))
+            .and_then(|()| {
+                Head { bytes: end, seq: place.seq, hash: row.hash, ..before }.write(&files.head)
+            });
         if let Err(fault) = written {
-            self.distrusted = Some((tail.start.segment, tail.bytes));
+            self.distrusted = Some((before.segment, before.bytes));
             // Nobody else should take the row for a good one: it is set aside while the lock is ours,
             // or, where that fails too, by the next attempt.
-            Tail::find(&self.folder, &tail.head(chain), true).ok();
+            if Head::read(&files.head).is_ok_and(|head| head == Some(before)) {
+                Tail::find(&self.folder, &before, true).ok();
+            }
             return Err(fault.into());
         }
         (tail.bytes, tail.seq, tail.hash, tail.open) = (end, place.seq, row.hash, open);
-        tail.head(chain).write(&files.head)?;
         Ok(place.seq)
     }
 }

@@ -190,3 +190,39 @@ fn wrong_modes_are_refused() {
     }
     scratch.chain().commit(&batch("a"), 0).unwrap();
 }
+
+#[test]
+fn a_row_that_no_head_covers_is_set_aside() {
+    let scratch = Scratch::new();
+    let mut chain = scratch.chain();
+    chain.commit(&batch("a"), 0).unwrap();
+    // It can be read and not written, as on a disk that fails.
+    chain.files.as_mut().unwrap().head = File::open(scratch.0.join("head")).unwrap();
+    assert!(chain.commit(&batch("refused"), 0).is_err());
+    assert_eq!(scratch.verifies().last_seq, 2, "nobody takes it for a good one");
+    assert_eq!(chain.commit(&batch("b"), 0), Ok(4));
+    let report = scratch.verifies();
+    assert_eq!((report.rows, report.segments, report.tears.len()), (4, 2, 1));
+}
+
+/// Of all files only the head is as long as a head.
+fn no_room_for_the_head(file: &File) -> io::Result<()> {
+    match file.metadata()?.len() {
+        320 => Err(io::ErrorKind::StorageFull.into()),
+        _ => file.sync_data(),
+    }
+}
+
+#[test]
+fn once_a_segment_is_begun_nothing_is_added_to_the_one_before() {
+    let scratch = Scratch::new();
+    let mut chain = scratch.chain();
+    chain.commit(&batch("a"), 0).unwrap();
+    chain.sync = no_room_for_the_head;
+    assert_eq!(chain.commit(&batch("refused"), DAY_MS), Err(Unavailable::Full));
+    chain.sync = File::sync_data;
+    assert_eq!(chain.commit(&batch("b"), DAY_MS), Ok(4));
+    let report = scratch.verifies();
+    assert_eq!((report.rows, report.segments, report.tears.len()), (4, 2, 0));
+    assert!(!scratch.0.join("signing.next").exists());
+}
