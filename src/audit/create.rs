@@ -118,12 +118,9 @@ pub fn renew(audit: &Path, now_ms: u64) -> Result<ChainId, CreateFault> {
     }
     let lock = File::open(audit.join("lock"))?;
     lock.lock()?;
-    let text = std::fs::read(audit.join("head"))?;
-    let unreadable =
-        || CreateFault::Record(Unavailable::Damaged("audit/head is unreadable".into()));
-    let old = Head::parse(&text).ok_or_else(unreadable)?;
+    let old = head(audit)?.ok_or(CreateFault::Record(Unavailable::Missing))?;
     let marker = audit.join(LEAVING).with_extension("new");
-    renewed(&marker, &text)?;
+    renewed(&marker, &std::fs::read(audit.join("head"))?)?;
     std::fs::rename(marker, audit.join(LEAVING))?;
     folder::sync(audit)?;
     leave_behind(audit, &old, now_ms)
@@ -141,14 +138,27 @@ fn unfinished(audit: &Path) -> io::Result<Option<Head>> {
     }
 }
 
+/// What `audit/head` says, where it is there.
+fn head(audit: &Path) -> Result<Option<Head>, CreateFault> {
+    let unreadable =
+        || CreateFault::Record(Unavailable::Damaged("audit/head is unreadable".into()));
+    match std::fs::read(audit.join("head")) {
+        Ok(text) => Head::parse(&text).ok_or_else(unreadable).map(Some),
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault.into()),
+    }
+}
+
 /// Moves a chain's files away and begins the one that follows it. What was done already is not done again.
 fn leave_behind(audit: &Path, old: &Head, now_ms: u64) -> Result<ChainId, CreateFault> {
     let recipients = folder::recipients(audit).map_err(CreateFault::Record)?;
-    let begun = std::fs::read(audit.join("head")).ok().and_then(|text| Head::parse(&text));
-    let chain = match begun.filter(|head| head.chain != old.chain) {
-        Some(begun) => begun.chain,
-        None => {
-            move_away(audit, old)?;
+    let chain = match head(audit)? {
+        Some(begun) if begun.chain != old.chain => begun.chain,
+        found => {
+            // It goes last, so where it is gone, what stands here is of an attempt that was broken off.
+            if found.is_some() {
+                move_away(audit, old)?;
+            }
             let after = Predecessor { chain: old.chain, seq: old.seq, hash: old.hash };
             first(audit, recipients, now_ms, Some(after))?
         }
@@ -169,15 +179,12 @@ fn move_away(audit: &Path, old: &Head) -> io::Result<()> {
         let moves = name.to_str().is_some_and(|name| {
             name.ends_with(".jsonl") || name.ends_with(".torn") || name.starts_with("signing.")
         });
-        // What is there was moved before, and what stands here is of the attempt that broke off.
-        if moves && !away.join(&name).exists() {
+        if moves {
             std::fs::rename(audit.join(&name), away.join(&name))?;
         }
     }
-    let (head, moved) = (audit.join("head"), away.join("head"));
-    if head.exists() {
-        std::fs::rename(head, moved)?;
-    }
+    folder::sync(&away)?;
+    std::fs::rename(audit.join("head"), away.join("head"))?;
     folder::sync(&away)?;
     folder::sync(audit)
 }

@@ -6,10 +6,10 @@ use std::io::Write as _;
 use keyward::audit::read::Events;
 use keyward::audit::recipient::Identity;
 use keyward::audit::verify::{Anchors, verify};
-use keyward::audit::{Head, Unavailable};
+use keyward::audit::{Head, Unavailable, prune};
 
 use super::commands::printed;
-use super::harness::{Home, batch, own};
+use super::harness::{Home, batch, now_ms, own};
 
 /// How many events somebody's key opens, and how many rows it does not.
 fn opened(home: &Home, identity: Identity) -> (usize, u64) {
@@ -181,4 +181,28 @@ fn a_new_chain_that_only_was_not_said_to_be_done_stays() {
     printed(&home.path, 0, &["init"]);
     assert_eq!(home.verifies(), report);
     assert!(!audit.join("leaving").exists());
+}
+
+/// The old chain's first segments are gone, so the new one's have names that nothing in the old one has.
+#[test]
+fn a_pruned_chain_is_left_behind_whole_where_its_successor_broke_off() {
+    let home = Home::new("broken-off-pruned");
+    home.append([EVENT; 2]);
+    home.chain().commit(&batch(EVENT), now_ms() + 86_400_000).unwrap();
+    let audit = home.audit_folder();
+    prune(&audit, &home.chain().signed_head().unwrap()).unwrap();
+    let old = home.verifies();
+    fs::remove_file(audit.join("signing.key")).unwrap();
+    let leaving = fs::read(audit.join("head")).unwrap();
+    printed(&home.path, 0, &["init", "--new-chain"]);
+    // As it stood before the new head was put in its place.
+    fs::rename(audit.join("head"), audit.join("head.new")).unwrap();
+    fs::write(audit.join("leaving"), leaving).unwrap();
+    own(&audit.join("leaving"));
+    printed(&home.path, 0, &["init"]);
+    home.append([EVENT; 1]);
+    assert_eq!(home.verifies().follows, old.chain);
+    let away = audit.join(format!("chain-{}", &old.chain.unwrap().to_string()[..16]));
+    assert_eq!(verify(&away, &Anchors::default()).unwrap(), old);
+    assert!(!away.join("signing.key").exists(), "no key of another chain");
 }
