@@ -10,6 +10,8 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
+use rustix::fs::OFlags;
+
 use super::chain::{Chain, Settings};
 use super::head::SignedHead;
 use super::row::Row;
@@ -61,8 +63,13 @@ pub fn prune(audit: &Path, head: &SignedHead) -> Result<Pruned, PruneFault> {
         return Err(PruneFault::NotCovered(format!("row {}: {}", damage.row, damage.what)));
     }
     let mut chain = Chain::new(audit.into(), Settings::default());
-    let removed =
-        chain.locked(|audit, _, tail, _| Ok(remove(audit, head.seq, tail.start.segment)?));
+    let removed = chain.locked(|audit, local, tail, _| {
+        // The head on the disk may be an older one, and must never name a segment that is gone.
+        let file = folder::open_own(&audit.join("head"), OFlags::RDWR)?;
+        tail.head(local.chain).write(&file)?;
+        file.sync_all()?;
+        Ok(remove(audit, head.seq, tail.start.segment)?)
+    });
     removed.map_err(PruneFault::Record)
 }
 
@@ -72,7 +79,11 @@ fn remove(audit: &Path, covered: u64, newest: u64) -> io::Result<Pruned> {
         text => text?,
     };
     let (mut goes, mut pruned) = (Vec::new(), Pruned::default());
-    for number in folder::segments(audit)? {
+    let numbers = folder::segments(audit)?;
+    // A pruning that was broken off kept the first rows of segments that are still there.
+    let gone = numbers.first().map_or(0, |oldest| oldest.saturating_sub(1));
+    kept.truncate(end_of_lines(&kept, gone));
+    for number in numbers {
         let line = first_line(audit, number)?;
         pruned.first_row = Row::parse(line.trim_ascii_end()).map_or(0, |row| row.place.seq);
         let next = if number < newest { first_line(audit, number + 1)? } else { Vec::new() };
@@ -81,10 +92,7 @@ fn remove(audit: &Path, covered: u64, newest: u64) -> io::Result<Pruned> {
         if !is_covered {
             break;
         }
-        // One that was broken off may have written it already.
-        if !kept.ends_with(&line) {
-            kept.extend(line);
-        }
+        kept.extend(line);
         goes.push(number);
     }
     if goes.is_empty() {
@@ -103,6 +111,12 @@ fn remove(audit: &Path, covered: u64, newest: u64) -> io::Result<Pruned> {
     folder::sync(audit)?;
     pruned.segments = goes.len() as u64;
     Ok(pruned)
+}
+
+/// Where this many lines end.
+fn end_of_lines(text: &[u8], count: u64) -> usize {
+    let lines = text.split_inclusive(|byte| *byte == b'\n').zip(0..count);
+    lines.map(|(line, _)| line.len()).sum()
 }
 
 fn write_kept(audit: &Path, kept: &[u8]) -> io::Result<()> {

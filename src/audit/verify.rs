@@ -73,12 +73,13 @@ pub struct Report {
 /// # Errors
 /// A file cannot be read; a file that is missing is damage.
 pub fn verify(audit: &Path, anchors: &Anchors) -> io::Result<Report> {
-    let numbers = folder::segments(audit)?;
+    // Before the segments are listed: whatever is written meanwhile stands behind it.
     let head = match std::fs::read(audit.join("head")) {
         Ok(text) => Head::parse(&text),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
         Err(fault) => return Err(fault),
     };
+    let numbers = folder::segments(audit)?;
     let mut walk = Walk::new(audit, anchors, head, numbers.last().copied());
     let walked = walk.go(&numbers).and_then(|()| walk.finish());
     let fault = match walked {
@@ -147,7 +148,7 @@ impl<'a> Walk<'a> {
     }
 
     fn go(&mut self, numbers: &[u64]) -> Result<(), Stop> {
-        self.go_over_pruned()?;
+        self.go_over_pruned(numbers.first().copied())?;
         for number in numbers {
             let expected = self.segment + 1;
             self.segment = expected;
@@ -159,14 +160,17 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// The first rows of segments that are gone: they carry the keys on.
-    fn go_over_pruned(&mut self) -> Result<(), Stop> {
+    /// The first rows of segments that are gone: they carry the keys on. Where pruning was broken off, rows of
+    /// segments that are still there follow, and are judged there.
+    fn go_over_pruned(&mut self, oldest: Option<u64>) -> Result<(), Stop> {
         let file = match File::open(self.audit.join("pruned.jsonl")) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
             file => BufReader::new(file?),
         };
         let mut lines = Lines::new(file);
-        while let Some(line) = lines.next_line()? {
+        while oldest.is_none_or(|oldest| self.segment + 1 < oldest)
+            && let Some(line) = lines.next_line()?
+        {
             self.segment += 1;
             let row = line.strip_suffix(b"\n").and_then(Row::parse);
             let (row, start) = row

@@ -42,7 +42,7 @@ fn python() -> &'static str {
 }
 
 #[track_caller]
-fn agrees(home: &Home, what: &str) {
+pub(super) fn agrees(home: &Home, what: &str) {
     let (said, _) = asked(home, &[]);
     let report = home.report();
     let row = report.damage.as_ref().map(|damage| damage.row);

@@ -5,7 +5,8 @@ use std::fs;
 use keyward::audit::verify::{Anchors, verify};
 use keyward::audit::{SignedHead, prune};
 
-use super::harness::{Home, batch, now_ms};
+use super::harness::{Home, batch, now_ms, own};
+use super::second::agrees;
 
 fn hundred(name: &str) -> Home {
     let home = Home::new(name);
@@ -211,4 +212,49 @@ fn what_is_pruned_leaves_a_record_that_verifies() {
     let without_one: String = text.split_inclusive('\n').skip(1).collect();
     fs::write(&kept, without_one).unwrap();
     assert!(home.damage().is_some());
+}
+
+/// Whoever prunes may be killed at any file: what is left verifies, and the next pruning ends it.
+#[test]
+fn a_pruning_that_was_broken_off_is_no_damage_and_is_ended_by_the_next() {
+    let day_ms = 86_400_000;
+    for left in 1..=4 {
+        let home = Home::new("prune-broken-off");
+        for day in 0..4 {
+            home.chain().commit(&batch("x"), now_ms() + day * day_ms).unwrap();
+        }
+        let (head, before) = (home.chain().signed_head().unwrap(), home.verifies());
+        let segments: Vec<_> = (1..=4).map(|number| fs::read(home.segment(number))).collect();
+        prune(&home.audit_folder(), &head).unwrap();
+        let done = home.verifies();
+        for (number, text) in (1..=3).zip(segments).skip(left - 1) {
+            fs::write(home.segment(number), text.unwrap()).unwrap();
+            own(&home.segment(number));
+        }
+        let report =
+            verify(&home.audit_folder(), &Anchors { head: Some(head), chain: before.chain })
+                .unwrap();
+        assert_eq!((report.damage, report.is_anchored), (None, true), "{left}");
+        assert_eq!((report.segments, report.last_seq), (5 - left as u64, before.last_seq));
+        agrees(&home, "pruning broken off");
+        assert_eq!(prune(&home.audit_folder(), &head).unwrap().segments, 4 - left as u64);
+        assert_eq!(home.verifies(), done);
+        home.chain().commit(&batch("y"), now_ms() + 3 * day_ms).unwrap();
+        home.verifies();
+    }
+}
+
+/// A gateway can be killed between a segment and the head that names it; and what stood in the head may never have
+/// reached the disk.
+#[test]
+fn pruning_leaves_no_head_that_names_what_is_gone() {
+    let home = Home::new("prune-head");
+    home.append(["x"]);
+    let old = fs::read(home.audit_folder().join("head")).unwrap();
+    home.chain().commit(&batch("x"), now_ms() + 86_400_000).unwrap();
+    fs::write(home.audit_folder().join("head"), old).unwrap();
+    let head = home.chain().signed_head().unwrap();
+    assert_eq!(prune(&home.audit_folder(), &head).unwrap().segments, 1);
+    assert_eq!(home.chain().commit(&batch("y"), now_ms() + 86_400_000), Ok(5));
+    home.verifies();
 }

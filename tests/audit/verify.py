@@ -115,10 +115,12 @@ class Walk:
         if os.path.exists(pruned):
             with open(pruned, "rb") as file:
                 for line in file:
+                    if numbers and self.segment + 1 >= numbers[0]:
+                        break
                     self.segment += 1
                     row = Row(line)
                     self.begin(row, parse_start(row.sealed))
-            self.pruned = True
+            self.pruned = self.segment > 0
         for number in numbers:
             self.segment += 1
             if number != self.segment:
