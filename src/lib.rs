@@ -3,7 +3,7 @@
 //! The layers, each of which imports only from itself and from those above it:
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
-//! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`]), effects
+//! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`], [`examination`]), effects
 //! ([`trust`], [`home`], [`window`], [`credential`], [`dial`], [`child`], [`ssh`], [`execute`],
 //! [`audit`], [`witness`]), wiring ([`gateway`]) and commands ([`cli`]).
 
@@ -15,6 +15,7 @@ pub mod cli;
 pub mod clock;
 pub mod credential;
 pub mod dial;
+pub mod examination;
 pub mod execute;
 pub mod gateway;
 pub mod home;

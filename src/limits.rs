@@ -330,6 +330,12 @@ pub const KNOWN_HOSTS_BYTES: usize = 4 * 1024 * 1024;
 pub const KNOWN_HOSTS_IGNORED: usize = 16;
 /// How long one gateway waits for another that stores a host's key.
 pub const KNOWN_HOSTS_LOCK_FOR: Duration = Duration::from_secs(2);
+/// How long `doctor --connect` may take at one host, everything included.
+pub const DOCTOR_HOST_FOR: Duration = Duration::from_secs(60);
+/// What it reads of what a host prints, in bytes: its own words, and what the login shell prints by itself.
+pub const DOCTOR_STDOUT_BYTES: usize = 64 * 1024;
+/// How long it waits for a stream that stays open after a command's exit.
+pub const DOCTOR_GRACE: Duration = Duration::from_secs(1);
 /// Rounds by which the passphrase of a private key may be stretched: at this number it takes seconds, and nothing can cut it.
 pub const SSH_KEY_ROUNDS: u32 = 256;
 /// Largest file of the owner's OpenSSH configuration, in bytes.

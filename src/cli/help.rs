@@ -31,6 +31,8 @@ usage: keyward COMMAND [--home DIR]
                               of the home; 0s ends it; without --for: say whether it is open
   doctor                      look at home, configuration, record, kernel and binary; say what is not as
                               it should be, and whether Keyward is isolated from the agent's user
+  doctor --connect [HOST]     the same, and then log in at each SSH host, or at one, and see whether its
+                              shell keeps hostile words as they are; on record like any action
   schema                      print the JSON Schema of config.json
   help, --help                print this
   --version                   print the version

@@ -64,7 +64,7 @@ pub fn run() -> ExitCode {
             }
             Command::Sessions { identity } => sessions::run(home, identity, json),
             Command::Revoke { session } => sessions::revoke(home, &session),
-            Command::Doctor => doctor::run(home, json),
+            Command::Doctor { connect } => doctor::run(home, connect.as_ref(), json),
             Command::Schema => schema::run(),
             Command::Explain { tool, arguments } => explain::run(home, &tool, &arguments, json),
             Command::Help => help::run(),

@@ -42,6 +42,11 @@ pub(super) fn listed(text: &str) -> Printed {
     write(&format!("{text}\n"))
 }
 
+/// Prints some lines of a list, which bring their own ends.
+pub(super) fn listed_raw(text: &str) -> Printed {
+    write(text)
+}
+
 fn write(text: &str) -> Printed {
     #[expect(clippy::disallowed_methods, reason = "not under `mcp`: stdout is the person's")]
     let mut stdout = std::io::stdout().lock();

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
+use super::doctor::Connect;
 use lexopt::{Arg, Parser, ValueExt as _};
 
 /// What the command line asks for.
@@ -26,7 +27,7 @@ pub(super) enum Command {
     Activity { call: Option<String>, identity: Option<PathBuf>, filter: Filter },
     Sessions { identity: Option<PathBuf> },
     Revoke { session: String },
-    Doctor,
+    Doctor { connect: Option<Connect> },
     Schema,
     Explain { tool: String, arguments: String },
     Help,
@@ -96,6 +97,7 @@ struct Flags {
     before: Option<PathBuf>,
     identity: Option<PathBuf>,
     filter: Filter,
+    connect: bool,
     /// Their names, in their order.
     given: Vec<&'static str>,
 }
@@ -129,7 +131,10 @@ fn command(words: &[&str], flags: &mut Flags) -> Result<Command, UsageFault> {
             new_chain: flags.new_chain,
         },
         ["schema"] => Command::Schema,
-        ["doctor"] => Command::Doctor,
+        ["doctor"] => Command::Doctor { connect: flags.connect.then_some(Connect::All) },
+        ["doctor", host] if flags.connect => {
+            Command::Doctor { connect: Some(Connect::One((*host).into())) }
+        }
         ["debug"] => Command::Debug { time: flags.time.take() },
         ["policy", rest @ ..] => policy(rest)?,
         ["audit", rest @ ..] => audit(rest, flags)?,
@@ -139,7 +144,7 @@ fn command(words: &[&str], flags: &mut Flags) -> Result<Command, UsageFault> {
         ["sessions", "revoke", session] => Command::Revoke { session: (*session).into() },
         ["sessions", "revoke"] => return Err(UsageFault::Missing("the session's name")),
         ["sessions", "revoke", _, extra, ..]
-        | ["activity", _, extra, ..]
+        | ["activity" | "doctor", _, extra, ..]
         | ["mcp" | "init" | "schema" | "sessions" | "debug" | "doctor", extra, ..] => {
             return Err(UsageFault::Extra((*extra).into()));
         }
@@ -194,11 +199,10 @@ fn flags_of(command: &Command) -> &'static [&'static str] {
             &["--session", "--state", "--target", "--since", "--follow", "--identity"]
         }
         Command::Sessions { .. } => &["--identity"],
-        Command::AuditHead
-        | Command::Revoke { .. }
-        | Command::Doctor
-        | Command::Schema
-        | Command::Explain { .. } => &[],
+        Command::Doctor { .. } => &["--connect"],
+        Command::AuditHead | Command::Revoke { .. } | Command::Schema | Command::Explain { .. } => {
+            &[]
+        }
         Command::Help | Command::Version => EVERY_FLAG,
     }
 }
@@ -217,13 +221,14 @@ const EVERY_FLAG: &[&str] = &[
     "--target",
     "--since",
     "--follow",
+    "--connect",
 ];
 
 fn lists(command: &Command) -> bool {
     matches!(
         command,
         Command::Explain { .. }
-            | Command::Doctor
+            | Command::Doctor { .. }
             | Command::AuditVerify { .. }
             | Command::Activity { .. }
             | Command::Sessions { .. }
@@ -268,6 +273,7 @@ impl Flags {
             Arg::Long("target") => self.filter.target = Some(text()?),
             Arg::Long("since") => self.filter.since = Some(text()?),
             Arg::Long("follow") => self.filter.follow = true,
+            Arg::Long("connect") => self.connect = true,
             other => return Err(other.unexpected().into()),
         }
         let is_it = |flag: &&&str| flag.strip_prefix("--") == Some(name);
@@ -294,7 +300,14 @@ mod tests {
                 (|command| matches!(command, Command::Init { .. })) as fn(Command) -> bool,
             ),
             ("schema", |command| matches!(command, Command::Schema)),
-            ("doctor --json", |command| matches!(command, Command::Doctor)),
+            ("doctor --json", |command| matches!(command, Command::Doctor { connect: None })),
+            ("doctor --connect", |command| {
+                matches!(command, Command::Doctor { connect: Some(Connect::All) })
+            }),
+            (
+                "doctor web --connect --json",
+                |command| matches!(command, Command::Doctor { connect: Some(Connect::One(host)) } if host == "web"),
+            ),
             ("policy explain http_request {} --json", |command| {
                 matches!(command, Command::Explain { .. })
             }),
@@ -327,6 +340,8 @@ mod tests {
             "mpc",
             "mcp x",
             "doctor x",
+            "doctor --connect a b",
+            "mcp --connect",
             "doctor --head h",
             "mcp --bogus",
             "mcp --home",

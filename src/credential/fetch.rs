@@ -1,7 +1,8 @@
 //! Reads a credential's value, at the moment of use.
 //!
-//! Invariant: nothing is read without an [`Authorized`]. A value that could not be sent as it is
-//! becomes a fault, never another value.
+//! Invariant: no value leaves this file without a permission: an [`Authorized`], or for a login at a host the
+//! operator's own [`Examination`]. What [`inspect`] reads stays inside, and only a verdict comes out. A value that could not be sent as it is becomes a fault, never another
+//! value.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -11,6 +12,7 @@ use std::path::Path;
 use zeroize::Zeroizing;
 
 use crate::authorize::{Authorized, Permitted};
+use crate::examination::Examination;
 use crate::limits;
 use crate::policy::config::{Credential, CredentialKind, Source};
 use crate::secret::Secret;
@@ -80,17 +82,52 @@ pub fn fetch_variables(
     Ok(all)
 }
 
-/// Reads a value that a login at an authorized action's host needs.
+/// By whose word the values of a login are read.
+#[derive(Clone, Copy, Debug)]
+pub enum Warrant<'a> {
+    /// An agent's, within the policy.
+    Action(&'a Authorized),
+    /// The operator's.
+    Examination(&'a Examination),
+}
+
+/// Reads a value that a login at the host needs that was permitted.
 ///
 /// # Errors
 /// [`CredentialFault`].
-pub fn fetch_source(_: &Authorized, source: &Source) -> Result<Secret, CredentialFault> {
-    let value = match source {
-        Source::File(path) => read_file(path)?,
-        Source::Environment(name) => read_variable(name)?,
-    };
+pub fn fetch_source(_: Warrant<'_>, source: &Source) -> Result<Secret, CredentialFault> {
+    read(source)
+}
+
+/// Reads values for nothing but a look at them, when the operator asks whether they can be used: nothing is
+/// authorized, so nothing is sent, and a verdict owns and borrows nothing in which a value could leave.
+///
+/// # Errors
+/// The place of the source at fault, and [`CredentialFault`].
+pub fn inspect<const N: usize, V: Copy + 'static>(
+    sources: [&Source; N],
+    judge: impl FnOnce(&[Secret; N]) -> V,
+) -> Result<V, (usize, CredentialFault)> {
+    let mut values = Vec::with_capacity(N);
+    for (place, source) in sources.into_iter().enumerate() {
+        values.push(read(source).map_err(|fault| (place, fault))?);
+    }
+    let values: [Secret; N] =
+        values.try_into().unwrap_or_else(|_| unreachable!("one value was read for each source"));
+    Ok(judge(&values))
+}
+
+fn read(source: &Source) -> Result<Secret, CredentialFault> {
+    let value = read_unchecked(source)?;
     check_size(value.expose())?;
     Ok(value)
+}
+
+fn read_unchecked(source: &Source) -> Result<Secret, CredentialFault> {
+    match source {
+        Source::File(path) => read_file(path),
+        Source::Environment(name) => read_variable(name),
+    }
 }
 
 fn fetch_variable(entry: &Credential) -> Result<Fetched<'_>, CredentialFault> {
@@ -100,10 +137,7 @@ fn fetch_variable(entry: &Credential) -> Result<Fetched<'_>, CredentialFault> {
 }
 
 fn fetch_one(entry: &Credential) -> Result<Fetched<'_>, CredentialFault> {
-    let value = match &entry.source {
-        Source::File(path) => read_file(path)?,
-        Source::Environment(name) => read_variable(name)?,
-    };
+    let value = read_unchecked(&entry.source)?;
     check(&entry.kind, value.expose())?;
     Ok(Fetched { entry, value })
 }

@@ -24,6 +24,7 @@ use super::link::Link;
 use super::random::random;
 use crate::clock::Deadline;
 use crate::dial::{Stop, Waiter};
+use crate::execute::cut::Cut;
 use crate::limits;
 
 mod message {
@@ -32,6 +33,26 @@ mod message {
     pub(super) const IDENTITIES_ANSWER: u8 = 12;
     pub(super) const SIGN_REQUEST: u8 = 13;
     pub(super) const SIGN_RESPONSE: u8 = 14;
+}
+
+/// Whether an agent answers, and holds a key. It signs nothing.
+///
+/// # Errors
+/// [`AgentCause`].
+pub fn holds(socket: &Path, identity: Fingerprint, limit: Deadline) -> Result<(), AgentCause> {
+    let cut = Cut::new().map_err(|_| AgentCause::Unreachable)?;
+    let waiter = Waiter::new(&cut, limit);
+    // No socket of ours is made here, so no folder is needed for it.
+    let agent = Agent { socket, identity, folder: Path::new("/"), waiter: &waiter, limit };
+    let real = agent.dial().map_err(|_| AgentCause::Unreachable)?;
+    // Nobody asks at the other end.
+    let (ours, _) = UnixStream::pair().map_err(|_| AgentCause::Unreachable)?;
+    let relay = Relay { agent: &agent, ours, real };
+    match relay.ask(&[message::REQUEST_IDENTITIES], AgentCause::Unreachable) {
+        Ok(answer) => relay.find(&answer).map(|_| ()).ok_or(AgentCause::NoIdentity),
+        Err(Lost::Agent(cause)) => Err(cause),
+        Err(Lost::Stop(_)) => Err(AgentCause::Unreachable),
+    }
 }
 
 /// One login with an agent's key.

@@ -22,8 +22,11 @@ pub(super) struct Expected<'a> {
 /// Whether a host's key is still as good as when it was connected to.
 pub(super) fn is_still_good(target: &Target, blob: &[u8]) -> bool {
     let judged = Expected::new(target).and_then(|expected| expected.judge(blob));
-    // One that would have to be learnt once more has been taken out of the files.
-    matches!(judged, Ok(New(None)))
+    match judged {
+        // One that would have to be learnt once more has been taken out of the files, unless it never stood there.
+        Ok(New(learnt)) => learnt.is_none() || target.host_key == HostKeyRule::AcceptOnce,
+        Err(_) => false,
+    }
 }
 
 /// A key that is to be added to the known ones once the login has worked.
@@ -60,19 +63,24 @@ impl<'a> Expected<'a> {
             (Judged::Changed { known }, _) => HostKeyCause::Changed { shown, known },
             (Judged::AuthorityUnsupported, _) => HostKeyCause::AuthorityUnsupported,
             (Judged::Unknown, HostKeyRule::Strict) => HostKeyCause::Unknown { shown },
-            (Judged::Unknown, HostKeyRule::AcceptNew) => match self.target.login {
-                // Whoever answers would have the password.
-                Login::Password(_) => HostKeyCause::PasswordToUnknown,
-                Login::Key { .. } | Login::Agent { .. } => return Ok(New(Some(blob.to_vec()))),
-            },
+            (Judged::Unknown, HostKeyRule::AcceptNew | HostKeyRule::AcceptOnce) => {
+                match self.target.login {
+                    // Whoever answers would have the password.
+                    Login::Password(_) => HostKeyCause::PasswordToUnknown,
+                    Login::Key { .. } | Login::Agent { .. } => return Ok(New(Some(blob.to_vec()))),
+                }
+            }
         };
         Err(Cause::HostKey(cause))
     }
 
-    /// Adds a new key to the known ones, and says which, where that was needed.
+    /// Adds a new key to the known ones, and says which, where that was needed; for a look it is only said.
     pub(super) fn learn(&self, new: New) -> Result<Option<PublicKey>, Cause> {
         let New(Some(blob)) = new else { return Ok(None) };
-        let Target { known_hosts: file, address, port, .. } = self.target;
+        let Target { known_hosts: file, address, port, host_key, .. } = self.target;
+        if *host_key == HostKeyRule::AcceptOnce {
+            return Ok(PublicKey::parse(blob));
+        }
         // A key that came in between is another's word for the same host, and outweighs ours.
         let stored =
             known_hosts::store(file, address, *port, &blob).map_err(|_| Cause::KnownHosts)?;

@@ -26,7 +26,7 @@ pub(super) struct Link {
     socket: OwnedFd,
     /// The host's key, once it was shown.
     pub(super) host_key: Vec<u8>,
-    /// That key, where it was new and is known now; told once.
+    /// That key, where it was new: known now, unless the connection was for a look; told once.
     pub(super) new_key: Option<PublicKey>,
     /// What carries the connection, where that is another one.
     jump: Option<Jump>,

@@ -75,7 +75,7 @@ pub(super) fn log_in(link: &Link, target: &Target, waiter: &Waiter) -> Result<()
 }
 
 /// What a proof is as text, which the library wants.
-fn text(secret: &Secret) -> Result<&str, Cause> {
+pub(super) fn text(secret: &Secret) -> Result<&str, Cause> {
     let text = std::str::from_utf8(secret.expose()).ok();
     text.filter(|text| !text.contains('\0')).ok_or(Cause::Key(KeyCause::NotTaken))
 }

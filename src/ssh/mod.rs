@@ -35,11 +35,14 @@ mod sinks;
 mod stop;
 mod streams;
 mod target;
+mod trial;
 mod wrapper;
 
+pub use agent::holds;
 pub use connections::{Connections, Timing};
 pub use fault::{AgentCause, Cause, CommandCause, Fault, HostKeyCause, KeyCause};
 pub use files::{Download, Downloaded, FileCause, Got, Left, Put, Upload};
 pub use pulse::Patience;
 pub use seen::{Acted, Bounds, Exit, Life, RemoteStop, Run, Seen, Stop};
 pub use target::{HostKeyRule, Login, StopBy, Target};
+pub use trial::{is_password, try_certificate, try_key};

@@ -165,6 +165,7 @@ fn add_target(hasher: &mut Sha256, target: &Target) {
     match host_key {
         HostKeyRule::Strict => add(hasher, b"strict"),
         HostKeyRule::AcceptNew => add(hasher, b"accept-new"),
+        HostKeyRule::AcceptOnce => add(hasher, b"accept-once"),
         HostKeyRule::Pinned(pinned) => add(hasher, pinned.as_bytes()),
     }
     add_path(hasher, known_hosts);

@@ -41,7 +41,7 @@ pub struct Bounds {
 pub struct Acted<T> {
     /// Of the action.
     pub seen: T,
-    /// The host's key, where it was new and is known from now on.
+    /// The host's key, where it was new and is known from now on, or where it was only looked at.
     pub new_key: Option<PublicKey>,
 }
 

@@ -37,6 +37,8 @@ pub enum HostKeyRule {
     Strict,
     /// One that is known, or any of a host of which nothing is known: it is known once the login worked.
     AcceptNew,
+    /// The same, for a look: no key becomes known by it.
+    AcceptOnce,
     /// This one.
     Pinned(Fingerprint),
 }

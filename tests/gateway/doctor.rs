@@ -14,18 +14,18 @@ use super::record::{ends_of, events, of_kind, verified};
 use super::service::Service;
 
 /// What was found: the status, and each finding.
-struct Found {
-    status: Option<i32>,
-    findings: Vec<Value>,
+pub(super) struct Found {
+    pub(super) status: Option<i32>,
+    pub(super) findings: Vec<Value>,
 }
 
 impl Found {
-    fn of(ended: &Ended) -> Self {
+    pub(super) fn of(ended: &Ended) -> Self {
         Self { status: ended.code(), findings: ended.lines() }
     }
 
     /// The findings of this level.
-    fn at(&self, level: &str) -> Vec<String> {
+    pub(super) fn at(&self, level: &str) -> Vec<String> {
         let findings = self.findings.iter().filter(|it| it["level"] == level);
         findings
             .map(|it| {
@@ -36,14 +36,14 @@ impl Found {
 
     /// The only thing that is broken, with the status that it leads to.
     #[track_caller]
-    fn only_broken(&self, status: i32, part: &str) {
+    pub(super) fn only_broken(&self, status: i32, part: &str) {
         let broken = self.at("broken");
         assert_eq!((broken.len(), self.status), (1, Some(status)), "{broken:#?}");
         assert!(broken[0].contains(part), "{part}: {broken:?}");
     }
 
     #[track_caller]
-    fn notes(&self, part: &str) {
+    pub(super) fn notes(&self, part: &str) {
         assert!(
             self.at("note").iter().any(|it| it.contains(part)),
             "{part}: {:#?}",
@@ -52,7 +52,7 @@ impl Found {
     }
 }
 
-fn doctor(home: &Path) -> Found {
+pub(super) fn doctor(home: &Path) -> Found {
     let found = Launch::bare().arg("doctor").arg("--json").arg("--home").arg(home).run(b"");
     assert_eq!(found.stderr, "");
     let found = Found::of(&found);

@@ -13,6 +13,7 @@
 //! - `ssh`: hosts: verdicts, faults, tools, what is on record; and the whole way to real servers.
 //! - `commands`: init, schema, policy explain, help.
 //! - `doctor`: each thing that can be wrong is found, and nothing is changed.
+//! - `doctor_ssh`: the same of hosts, and what `--connect` sees of a real sshd.
 #![allow(
     missing_docs,
     unreachable_pub,
@@ -26,6 +27,7 @@ mod calls;
 mod commands;
 mod corpus;
 mod doctor;
+mod doctor_ssh;
 mod ends;
 mod eras;
 mod frames;

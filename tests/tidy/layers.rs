@@ -7,7 +7,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("words", &["limits", "name", "secret", "state", "clock", "large"]),
     ("wire", &["wire"]),
     ("mcp", &["mcp"]),
-    ("judgement", &["action", "policy", "authorize"]),
+    ("judgement", &["action", "policy", "authorize", "examination"]),
     (
         "effects",
         &[
@@ -32,6 +32,7 @@ const UNKNOWN: &[(&str, &[&str])] = &[
     ("src/action", OUTSIDE_WORLD),
     ("src/policy", OUTSIDE_WORLD),
     ("src/authorize", OUTSIDE_WORLD),
+    ("src/examination", OUTSIDE_WORLD),
     ("src/wire", &["std::thread", "std::fs", "std::net"]),
     ("src/credential", &["wire::rpc", "crate::mcp"]),
     ("src/dial", &["wire::rpc", "crate::mcp"]),
@@ -121,6 +122,21 @@ fn there_is_one_mint() {
         }
         if file.path.starts_with("src/authorize/") {
             faults.add(&file.path, format!("stands below {MINT}, which is a leaf"));
+        }
+    }
+    faults.none();
+}
+
+/// No agent's call ever becomes one.
+#[test]
+fn only_the_doctor_examines() {
+    let owners = ["src/examination.rs", "src/cli/doctor/hosts/connect.rs"];
+    let mut faults = Faults::default();
+    for file in sources().into_iter().filter(|file| !owners.contains(&&*file.path)) {
+        for (line, text) in file.code() {
+            if text.contains("Examination::new") || constructs(text, "Examination") {
+                faults.add_line(&file, line, format!("makes an Examination; may: {owners:?}"));
+            }
         }
     }
     faults.none();

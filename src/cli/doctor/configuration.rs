@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::finding::{Area, Findings};
+use super::hosts;
 use crate::home::{Config, ConfigFault, Home};
 use crate::policy::Policy;
 use crate::policy::config::{Credential, Source};
@@ -47,11 +48,14 @@ pub(super) fn check(home: &Home, config: &mut Config, findings: &mut Findings) -
             return false;
         }
     };
-    let (targets, helpers) = (policy.targets().len(), policy.helpers().len());
-    let what = format!("{shown}: no fault; {targets} HTTP targets, {helpers} helpers");
+    let [targets, hosts, helpers] =
+        [policy.targets().len(), policy.hosts().len(), policy.helpers().len()];
+    let what =
+        format!("{shown}: no fault; {targets} HTTP targets, {hosts} SSH hosts, {helpers} helpers");
     findings.fine(Area::Configuration, what);
     credentials(policy, findings);
     programs(policy, findings);
+    hosts::check(home, policy, findings);
     if policy.witness().is_none() {
         let what = "no witness: only a head that you keep elsewhere shows what was cut or changed";
         findings.note(Area::Record, what, "audit.witness in the configuration");

@@ -21,6 +21,7 @@ pub(super) enum Area {
     Configuration,
     Credentials,
     Programs,
+    Hosts,
     Record,
     Calls,
     Kernel,
@@ -40,7 +41,11 @@ pub(super) struct Finding {
 
 /// Everything that was found, in the order of the checks.
 #[derive(Default, Debug)]
-pub(super) struct Findings(Vec<Finding>);
+pub(super) struct Findings {
+    all: Vec<Finding>,
+    /// How many of them were told.
+    told: usize,
+}
 
 impl Level {
     fn as_str(self) -> &'static str {
@@ -59,6 +64,7 @@ impl Area {
             Self::Configuration => "configuration",
             Self::Credentials => "credentials",
             Self::Programs => "programs",
+            Self::Hosts => "hosts",
             Self::Record => "record",
             Self::Calls => "calls",
             Self::Kernel => "kernel",
@@ -70,7 +76,7 @@ impl Area {
 
 impl Findings {
     pub(super) fn fine(&mut self, area: Area, what: impl Into<String>) {
-        self.0.push(Finding { area, level: Level::Fine, what: what.into(), remedy: None });
+        self.all.push(Finding { area, level: Level::Fine, what: what.into(), remedy: None });
     }
 
     pub(super) fn note(&mut self, area: Area, what: impl Into<String>, remedy: impl Into<String>) {
@@ -87,16 +93,16 @@ impl Findings {
     }
 
     pub(super) fn add(&mut self, area: Area, level: Level, what: String, remedy: String) {
-        self.0.push(Finding { area, level, what, remedy: Some(remedy) });
+        self.all.push(Finding { area, level, what, remedy: Some(remedy) });
     }
 
     /// Whether something of this area is broken.
     pub(super) fn has_broken(&self, area: Area) -> bool {
-        self.0.iter().any(|it| it.area == area && it.level == Level::Broken)
+        self.all.iter().any(|it| it.area == area && it.level == Level::Broken)
     }
 
     fn count(&self, level: Level) -> u64 {
-        self.0.iter().filter(|finding| finding.level == level).count() as u64
+        self.all.iter().filter(|finding| finding.level == level).count() as u64
     }
 
     /// A home or configuration that cannot be used outranks what else is broken.
@@ -110,37 +116,44 @@ impl Findings {
         }
     }
 
-    /// A line for each, in columns, and one that sums up.
-    pub(super) fn words(&self, is_isolated: bool) -> String {
-        let mut text = String::new();
-        for Finding { area, level, what, remedy } in &self.0 {
-            let (level, area) = (level.as_str(), area.as_str());
-            let remedy = remedy.as_ref().map(|it| format!("; try: {it}")).unwrap_or_default();
-            text += &visible(&format!("{level:<6}  {area:<13}  {what}{remedy}"));
-            text.push('\n');
-        }
+    /// A line for each that was not told yet, in columns or as an object.
+    pub(super) fn news(&mut self, as_json: bool) -> String {
+        let news = &self.all[self.told..];
+        let line = |finding| if as_json { json(finding) } else { words(finding) } + "\n";
+        let text = news.iter().map(line).collect();
+        self.told = self.all.len();
+        text
+    }
+
+    /// What sums up, in a line.
+    pub(super) fn summary(&self, is_isolated: bool, as_json: bool) -> String {
         let [fine, notes, broken] =
             [Level::Fine, Level::Note, Level::Broken].map(|it| self.count(it));
         let isolated = isolation(is_isolated);
-        text + &format!("\n{fine} ok, {notes} to note, {broken} broken; isolation: {isolated}\n")
-    }
-
-    /// An object for each, and one that sums up.
-    pub(super) fn json(&self, is_isolated: bool) -> String {
-        let mut text = String::new();
-        for Finding { area, level, what, remedy } in &self.0 {
-            let object = Object::new().text("check", area.as_str()).text("level", level.as_str());
-            text += &object.text("what", what).text_if("remedy", remedy.as_deref()).end();
-            text.push('\n');
+        if !as_json {
+            return format!(
+                "\n{fine} ok, {notes} to note, {broken} broken; isolation: {isolated}\n"
+            );
         }
         let summary = Object::new()
             .text("check", "summary")
-            .number("ok", self.count(Level::Fine))
-            .number("notes", self.count(Level::Note))
-            .number("broken", self.count(Level::Broken))
-            .text("isolation", isolation(is_isolated));
-        text + &summary.end() + "\n"
+            .number("ok", fine)
+            .number("notes", notes)
+            .number("broken", broken)
+            .text("isolation", isolated);
+        summary.end() + "\n"
     }
+}
+
+fn words(Finding { area, level, what, remedy }: &Finding) -> String {
+    let (level, area) = (level.as_str(), area.as_str());
+    let remedy = remedy.as_ref().map(|it| format!("; try: {it}")).unwrap_or_default();
+    visible(&format!("{level:<6}  {area:<13}  {what}{remedy}"))
+}
+
+fn json(Finding { area, level, what, remedy }: &Finding) -> String {
+    let object = Object::new().text("check", area.as_str()).text("level", level.as_str());
+    object.text("what", what).text_if("remedy", remedy.as_deref()).end()
 }
 
 fn isolation(is_isolated: bool) -> &'static str {
@@ -174,17 +187,22 @@ mod tests {
         findings.broken(Area::Record, "gone\n\x1b[2J", "keyward init");
         assert_eq!(findings.exit(), Exit::Failed);
         assert_eq!(
-            findings.words(false),
+            findings.news(false) + &findings.summary(false, false),
             "ok      home           /h\n\
              note    kernel         old; try: a newer one\n\
              broken  record         gone\\n\\u{1b}[2J; try: keyward init\n\n\
              1 ok, 1 to note, 1 broken; isolation: not shown\n"
         );
+        assert_eq!(findings.news(true), "");
         assert_eq!(
-            findings.json(true).lines().last().unwrap(),
-            r#"{"check":"summary","ok":1,"notes":1,"broken":1,"isolation":"isolated"}"#
+            findings.summary(true, true),
+            "{\"check\":\"summary\",\"ok\":1,\"notes\":1,\"broken\":1,\"isolation\":\"isolated\"}\n"
         );
         findings.broken(Area::Configuration, "x", "y");
+        assert_eq!(
+            findings.news(true),
+            "{\"check\":\"configuration\",\"level\":\"broken\",\"what\":\"x\",\"remedy\":\"y\"}\n"
+        );
         assert_eq!(findings.exit(), Exit::Usage);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::authorize::Authorized;
+pub(super) use crate::credential::fetch::Warrant;
 use crate::credential::fetch::{CredentialFault, fetch_source};
 use crate::credential::forms::Forms;
 use crate::credential::redact::Redactor;
@@ -17,19 +17,19 @@ use crate::ssh::{self, Login, StopBy, Target};
 pub(super) struct Logins(Vec<(Name, Login)>);
 
 impl Logins {
-    /// Reads them for an authorized action.
+    /// Reads them for what was permitted.
     ///
     /// # Errors
     /// The credential's name, and why it cannot be used.
     pub(super) fn read(
-        permission: &Authorized,
+        warrant: Warrant<'_>,
         host: &SshHost,
     ) -> Result<Self, (Name, CredentialFault)> {
         let mut all = Vec::new();
         let mut next = Some(host);
         while let Some(host) = next {
             let Some(entry) = host.credential() else { break };
-            let login = read(permission, entry).map_err(|fault| (entry.name().clone(), fault))?;
+            let login = read(warrant, entry).map_err(|fault| (entry.name().clone(), fault))?;
             all.push((entry.name().clone(), login));
             next = host.via();
         }
@@ -100,17 +100,14 @@ fn hop(
     target(host, &mut logins, known_hosts)
 }
 
-fn read(permission: &Authorized, entry: &SshCredential) -> Result<Login, CredentialFault> {
+fn read(warrant: Warrant<'_>, entry: &SshCredential) -> Result<Login, CredentialFault> {
     Ok(match entry.proof() {
         SshProof::Key { source, passphrase, certificate } => Login::Key {
-            private: fetch_source(permission, source)?,
-            passphrase: passphrase.as_ref().map(|it| fetch_source(permission, it)).transpose()?,
-            certificate: certificate
-                .as_ref()
-                .map(|it| certificate_of(permission, it))
-                .transpose()?,
+            private: fetch_source(warrant, source)?,
+            passphrase: passphrase.as_ref().map(|it| fetch_source(warrant, it)).transpose()?,
+            certificate: certificate.as_ref().map(|it| certificate_of(warrant, it)).transpose()?,
         },
-        SshProof::Password { source } => Login::Password(fetch_source(permission, source)?),
+        SshProof::Password { source } => Login::Password(fetch_source(warrant, source)?),
         SshProof::Agent { socket, identity } => Login::Agent {
             socket: socket.clone(),
             identity: Fingerprint::new(*identity.as_bytes()),
@@ -118,9 +115,9 @@ fn read(permission: &Authorized, entry: &SshCredential) -> Result<Login, Credent
     })
 }
 
-fn certificate_of(permission: &Authorized, path: &Path) -> Result<Vec<u8>, CredentialFault> {
+fn certificate_of(warrant: Warrant<'_>, path: &Path) -> Result<Vec<u8>, CredentialFault> {
     let source = Source::File(path.to_owned());
-    Ok(fetch_source(permission, &source)?.expose().to_vec())
+    Ok(fetch_source(warrant, &source)?.expose().to_vec())
 }
 
 /// The values that a host could give back.

@@ -1,13 +1,16 @@
 //! Actions at hosts, from permission to observation.
 //!
-//! Invariant: no connection is used or made before the permission, and its credentials are read for it alone.
+//! Invariant: no connection is used or made before the permission, or for the operator's own [`Examiner`] his word;
+//! and its credentials are read for it alone.
 
 pub mod alias;
+mod examine;
 mod files;
 mod login;
 mod result;
 mod words;
 
+pub use examine::{Examined, Examiner};
 pub use result::{FileResult, Moved, NewHostKey, SshResult};
 
 use std::fmt;
@@ -27,7 +30,12 @@ use crate::ssh::public_key::PublicKey;
 use crate::ssh::{self, Acted, Connections, Exit, Life, Run, Stop};
 use crate::state::{Outcome, Reason, RemoteStop};
 use crate::window::Window;
-use login::Logins;
+use login::{Logins, Warrant};
+
+/// The file of a home in which keys of hosts are known, and to which new ones are added.
+pub fn known_hosts_of(home: &Home) -> PathBuf {
+    home.as_path().join("known_hosts")
+}
 
 /// Acts at hosts.
 pub(super) struct Ssh {
@@ -46,7 +54,7 @@ impl fmt::Debug for Ssh {
 impl Ssh {
     /// No connection yet. What is kept of stderr counts with that of helpers.
     pub(super) fn new(home: Option<&Home>, lookups: Arc<Lookups>, children: &Children) -> Self {
-        let known_hosts = home.map(|home| home.as_path().join("known_hosts")).unwrap_or_default();
+        let known_hosts = home.map(known_hosts_of).unwrap_or_default();
         // Without random bytes no connection could be told from another.
         let connections = Connections::new(lookups, children.budget()).ok();
         let window = home.map(|home| Window::new(&home.run_folder()));
@@ -67,7 +75,7 @@ impl Ssh {
         let Some(connections) = &self.connections else {
             return not_started(cut, Reason::Busy, words::NO_RANDOM.into());
         };
-        let logins = match Logins::read(&job.action, grant.target()) {
+        let logins = match Logins::read(Warrant::Action(&job.action), grant.target()) {
             Ok(logins) => logins,
             Err((name, fault)) => {
                 let message = format!("The credential {name} {}.", fault.as_str());

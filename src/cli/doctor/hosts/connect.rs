@@ -1,0 +1,340 @@
+//! `doctor --connect`: logs in at hosts, and sees whether hostile words arrive there as they are.
+//!
+//! It is an action like any other, but that the operator asks for it: nothing is sent whose intent is not on record.
+//!
+//! Invariant: no host's key is stored by it, and what a shell made of a hostile word is taken away again.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Told;
+use super::known::how_to_add;
+use crate::action::command::RemoteShell;
+use crate::action::quote::Quote;
+use crate::audit::event::{Act, Counters, Ended, Event, Intent, SessionStarted};
+use crate::audit::{Audit, Unavailable, ancestry, random};
+use crate::cli::audit as record;
+use crate::cli::doctor::Connect;
+use crate::cli::doctor::finding::{Area, Findings};
+use crate::cli::time::now_ms;
+use crate::cli::{Exit, print};
+use crate::clock::Deadline;
+use crate::examination::{Arrival, Examination, Mark, Question};
+use crate::execute::End;
+use crate::execute::ssh::{Examined, Examiner, known_hosts_of};
+use crate::home::{Config, Home};
+use crate::limits;
+use crate::name::CallId;
+use crate::policy::host::SshHost;
+use crate::ssh::{Cause, HostKeyCause};
+
+/// How it stands in the record; no tool's name has a blank.
+const TOOL: &str = "doctor --connect";
+
+/// Whether the host that is asked for is configured.
+///
+/// # Errors
+/// It is not, and that was said.
+pub(in crate::cli::doctor) fn is_there(
+    config: &mut Config,
+    connect: Option<&Connect>,
+) -> Result<(), Exit> {
+    let Some(Connect::One(name)) = connect else { return Ok(()) };
+    let Ok(policy) = config.current() else { return Ok(()) };
+    if policy.hosts().iter().any(|host| host.name().as_str() == name) {
+        return Ok(());
+    }
+    let what = format!("doctor: no host of the configuration is called {}", Quote(name));
+    Err(print::trouble(&what, "keyward doctor, which names them", Exit::Usage))
+}
+
+/// Goes to the hosts, one after the other, and tells of each as soon as it was seen.
+///
+/// # Errors
+/// Nobody reads any more.
+pub(in crate::cli::doctor) fn check(
+    home: &Home,
+    config: &mut Config,
+    connect: &Connect,
+    findings: &mut Findings,
+    tell: &mut dyn FnMut(&mut Findings) -> Result<(), Exit>,
+) -> Result<(), Exit> {
+    let hosts: Vec<Arc<SshHost>> = match config.current() {
+        Err(_) => {
+            let what = "not connected to any: the configuration is not in force";
+            findings.broken(Area::Hosts, what, "mend it first");
+            return tell(findings);
+        }
+        Ok(policy) => {
+            let is_meant = |host: &&Arc<SshHost>| match connect {
+                Connect::All => true,
+                Connect::One(name) => host.name().as_str() == name,
+            };
+            policy.hosts().iter().filter(is_meant).cloned().collect()
+        }
+    };
+    let mut visits = match Visits::begin(home, config) {
+        Ok(visits) => visits,
+        Err(Refused::Record(fault)) => {
+            let what = format!("not connected to any: {fault}");
+            findings.broken(Area::Hosts, what, fault.remedy());
+            return tell(findings);
+        }
+        Err(Refused::System(fault)) => {
+            findings.broken(Area::Hosts, format!("not connected to any: {fault}"), "try again");
+            return tell(findings);
+        }
+    };
+    for host in &hosts {
+        visits.visit(host, findings);
+        tell(findings)?;
+    }
+    if let Some(fault) = visits.end() {
+        let what = format!("how a visit to a host ended is not on record: {fault}");
+        findings.broken(Area::Record, what, fault.remedy());
+    }
+    tell(findings)
+}
+
+/// Why nobody is visited.
+enum Refused {
+    Record(Unavailable),
+    System(std::io::Error),
+}
+
+impl From<Unavailable> for Refused {
+    fn from(fault: Unavailable) -> Self {
+        Self::Record(fault)
+    }
+}
+
+/// The visits of one start of the program: a session on record.
+struct Visits {
+    examiner: Examiner,
+    known_hosts: PathBuf,
+    audit: Audit,
+    actions: u64,
+    unrecorded: Option<Unavailable>,
+}
+
+impl Visits {
+    fn begin(home: &Home, config: &mut Config) -> Result<Self, Refused> {
+        // Where it cannot be made the record says so.
+        DirBuilder::new().mode(0o700).create(home.run_folder()).ok();
+        let audit = record::of(home, config);
+        let key: [u8; 32] = random();
+        let started = Event::SessionStarted(SessionStarted {
+            client: Some(TOOL.into()),
+            client_version: None,
+            revision: None,
+            ancestry: ancestry::ancestry(),
+            fingerprint_key: key.iter().map(|byte| format!("{byte:02x}")).collect(),
+            dry_run: false,
+        });
+        audit.submit(&started)?.wait()?;
+        let examiner = Examiner::new(home).map_err(Refused::System)?;
+        let known_hosts = known_hosts_of(home);
+        Ok(Self { examiner, known_hosts, audit, actions: 0, unrecorded: None })
+    }
+
+    /// Ends the session; the first end that could not be recorded.
+    fn end(mut self) -> Option<Unavailable> {
+        let counters = Counters { actions: self.actions, ..Counters::default() };
+        self.audit.note(&Event::SessionEnded(counters));
+        self.audit.end(limits::AUDIT_END_FOR);
+        self.unrecorded.take()
+    }
+
+    fn visit(&mut self, host: &Arc<SshHost>, findings: &mut Findings) {
+        let about = host.name().to_string();
+        let told = &mut Told { about, findings };
+        let visit = Visit {
+            host,
+            mark: Mark::new(random()),
+            deadline: Deadline::after(limits::DOCTOR_HOST_FOR),
+        };
+        if let Err(fault) = self.words(&visit, told) {
+            told.broken(&format!("not connected: {fault}"), fault.remedy());
+        }
+    }
+
+    /// The whole visit.
+    fn words(&mut self, visit: &Visit<'_>, told: &mut Told<'_>) -> Result<(), Unavailable> {
+        let seen = self.ask(visit, Question::Words)?;
+        let to = visit.host.destination();
+        if !matches!(seen.end, End::Completed(_)) {
+            let message = seen.message.as_deref().unwrap_or("it came to nothing");
+            let message = message.strip_suffix("; nothing was begun.").unwrap_or(message);
+            let remedy = remedy(&seen, visit.host, &self.known_hosts);
+            told.broken(&format!("{to}: {}", message.trim_end_matches('.')), remedy);
+            return Ok(());
+        }
+        let arrival = visit.mark.arrival(&seen.stdout);
+        let key = match &seen.new_host_key {
+            Some(key) => format!("its key is new, {key}, and was not stored: a call does that"),
+            None => "its key is the known one".into(),
+        };
+        let reached = format!("{to}: {key}; logged in");
+        let is_whole = matches!(arrival, Arrival::Whole { .. });
+        let asked = if is_whole { None } else { Some(self.ask(visit, Question::Shell)?) };
+        let shell = asked.map(|asked| visit.mark.shell(&asked.stdout));
+        if let Some(None) = shell {
+            let came = String::from_utf8_lossy(&seen.stdout);
+            let came = Quote(came.trim());
+            let what = format!("{reached}, and no command is run as it is sent: {came}");
+            told.broken(&what, "give the user a login shell there that runs commands");
+            return Ok(());
+        }
+        let ran = match self.marker(visit, told)? {
+            Marker::Absent if is_whole => {
+                let shell = match visit.host.remote_shell() {
+                    RemoteShell::Posix => "as its remote_shell says",
+                    RemoteShell::Unknown => "so \"remote_shell\": \"posix\" would hold",
+                };
+                told.fine(&format!("{reached}; {arrival}, {shell}"));
+                None
+            }
+            Marker::Absent => Some(""),
+            Marker::Present => Some(", and a part of one was run as a command"),
+            Marker::Unknown => Some(", and whether a part of one was run could not be seen"),
+        };
+        if let Some(ran) = ran {
+            let name = shell.flatten();
+            let name = name.map(|name| format!(" {}", Quote(&name))).unwrap_or_default();
+            let reads = format!("the login shell{name} reads otherwise: {arrival}{ran}");
+            match visit.host.remote_shell() {
+                RemoteShell::Posix => {
+                    let what = format!("{reached}; its remote_shell says posix, and {reads}");
+                    told.broken(&what, "remove \"remote_shell\" from its entry");
+                }
+                RemoteShell::Unknown => told.fine(&format!(
+                    "{reached}; \"remote_shell\": \"posix\" would not hold, {reads}"
+                )),
+            }
+        }
+        if let Arrival::Whole { beside_bytes: bytes @ 1.. } = arrival {
+            told.note(
+                &format!("its login shell prints {bytes} bytes by itself, which stand in what every command returns"),
+                "have its start files print in interactive shells only",
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a shell ran a part of a word; what it left is taken away.
+    fn marker(&mut self, visit: &Visit<'_>, told: &mut Told<'_>) -> Result<Marker, Unavailable> {
+        match self.ask(visit, Question::Marker)?.status {
+            Some(1) => return Ok(Marker::Absent),
+            Some(0) => {}
+            Some(_) | None => return Ok(Marker::Unknown),
+        }
+        if self.ask(visit, Question::Removal)?.status != Some(0) {
+            let path = visit.mark.path();
+            told.note(
+                &format!("{path} was made there and could not be removed"),
+                format!("rm {path}, there"),
+            );
+        }
+        Ok(Marker::Present)
+    }
+
+    /// Sends one command, which stands on record before and after.
+    fn ask(&mut self, visit: &Visit<'_>, question: Question) -> Result<Examined, Unavailable> {
+        let Visit { host, mark, deadline } = visit;
+        let examination = Examination::new(Arc::clone(host), *mark, question);
+        let call = CallId::new(random());
+        let received_ms = now_ms();
+        self.audit.intent(Intent {
+            call,
+            tool: TOOL.into(),
+            target: Some(host.name().clone()),
+            rule: None,
+            credentials: host.credential().map(|entry| entry.name().clone()).into_iter().collect(),
+            approval: None,
+            received_ms,
+            authorized_ms: received_ms,
+            act: Act::Command {
+                host: Some(host.destination()),
+                is_shell: false,
+                words: examination.command().words().to_vec(),
+                stdin: None,
+            },
+        })?;
+        let dispatched_ms = now_ms();
+        let seen = self.examiner.run(&examination, *deadline);
+        self.actions += 1;
+        let (outcome, was_sent) = match seen.end {
+            End::Completed(outcome) => (Some(outcome), true),
+            End::NotDispatched(_) | End::CancelledBefore => (None, false),
+            End::CancelledAfter | End::Unknown(_) => (None, true),
+        };
+        let ended = Ended {
+            outcome,
+            reason: seen.end.reason(),
+            dispatched_ms: was_sent.then_some(dispatched_ms),
+            received_bytes: was_sent.then_some(seen.stdout.len() as u64),
+            ..Ended::new(call, seen.end.state())
+        };
+        if let Err(fault) = self.audit.outcome(ended) {
+            self.unrecorded.get_or_insert(fault);
+        }
+        Ok(seen)
+    }
+}
+
+/// One host, once.
+struct Visit<'a> {
+    host: &'a Arc<SshHost>,
+    mark: Mark,
+    deadline: Deadline,
+}
+
+/// What is known of the file that a misread word makes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marker {
+    Absent,
+    Present,
+    Unknown,
+}
+
+/// What to do about a login that came to nothing.
+fn remedy(seen: &Examined, host: &SshHost, known_hosts: &Path) -> String {
+    let above = || "see what is said above of its credential".to_owned();
+    if seen.credential.is_some() {
+        return above();
+    }
+    let address = host.address().map(ToString::to_string).unwrap_or_default();
+    let port = host.port().unwrap_or_default();
+    let cause = seen.fault.as_ref().map(|fault| &fault.cause);
+    match cause {
+        Some(Cause::HostKey(HostKeyCause::Changed { .. })) => format!(
+            "find out why; only where it was renewed: ssh-keygen -R '{}' -f {}",
+            if port == 22 { address } else { format!("[{address}]:{port}") },
+            known_hosts.display()
+        ),
+        Some(Cause::HostKey(HostKeyCause::Revoked { .. })) => {
+            "find out why it was revoked, and give the host a new one".into()
+        }
+        Some(Cause::HostKey(_)) => how_to_add(host, known_hosts),
+        Some(Cause::KnownHosts) => "see what is said above of known hosts".into(),
+        Some(Cause::Key(_) | Cause::Agent(_)) => above(),
+        Some(Cause::Refused) => format!(
+            "add the public key to {}'s .ssh/authorized_keys there; its log says why it refuses",
+            host.user().unwrap_or_default()
+        ),
+        Some(Cause::Dial(_) | Cause::NoWay | Cause::Stopped(_)) => {
+            format!("ssh -v -p {port} {address}, which shows how far one comes from here")
+        }
+        Some(
+            Cause::NoSession
+            | Cause::NoChannel
+            | Cause::NoSftp
+            | Cause::Command(_)
+            | Cause::Lost
+            | Cause::System,
+        )
+        | None => format!("ssh -v -p {port} {address}, and the log of the server there"),
+    }
+}

@@ -1,0 +1,277 @@
+//! What `doctor --connect` sees of a real sshd, and what it leaves behind: rows on record, and nothing else.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::{PASSPHRASE, Stage};
+use crate::harness::{Launch, keyward_bin};
+use crate::record::{ends_of, events, of_kind, verified};
+use crate::sshd::{KEY_TYPES, Server};
+
+const CONNECT: &[&str] = &["--connect"];
+
+/// A home with the server as its host, which knows the key.
+fn known_at(server: &Server, entry: Value) -> Stage {
+    let stage = Stage::new(server.port, entry);
+    server.authorize(&stage.read("id.pub"));
+    stage.write("known_hosts", server.known_line("ed25519"));
+    stage
+}
+
+/// A server on which every command is read by another login shell.
+fn with_shell(shell: &str) -> Server {
+    // The login shell of the account is a POSIX one; it becomes the other.
+    let line = format!("ForceCommand exec /usr/bin/{shell} -c \"$SSH_ORIGINAL_COMMAND\"\n");
+    Server::with(&KEY_TYPES, &line)
+}
+
+/// The commands that were sent, by their first words, and that each has its end.
+#[track_caller]
+fn sent(home: &Path) -> Vec<String> {
+    let all = events(home);
+    let intents = of_kind(home, "intent");
+    for intent in &intents {
+        assert_eq!(ends_of(&all, intent["call"].as_str().unwrap()).len(), 1, "{intent}");
+        assert_eq!(
+            (&intent["tool"], &intent["target"]),
+            (&json!("doctor --connect"), &json!("web"))
+        );
+        assert_eq!(intent["credentials"], json!(["key"]));
+    }
+    assert_eq!(of_kind(home, "session_ended").len(), of_kind(home, "session_started").len());
+    verified(home);
+    intents.iter().map(|it| it["act"]["words"][0].as_str().unwrap().to_owned()).collect()
+}
+
+/// Files that a misread word would have made.
+fn left_behind(home: &Path) -> Vec<String> {
+    let paths = of_kind(home, "intent").into_iter().filter_map(|intent| {
+        let words = intent["act"]["words"].as_array().unwrap().clone();
+        words.into_iter().find_map(|word| {
+            let path = word.as_str().unwrap();
+            path.starts_with("/tmp/keyward-").then(|| path.to_owned())
+        })
+    });
+    let paths: Vec<String> = paths.collect();
+    assert!(!paths.is_empty(), "no marker was looked for");
+    paths.into_iter().filter(|path| Path::new(path).exists()).collect()
+}
+
+#[test]
+fn posix_shells_keep_the_words() {
+    for shell in ["dash", "bash", "zsh"] {
+        let server = with_shell(shell);
+        let stage = known_at(&server, json!({ "remote_shell": "posix" }));
+        let found = stage.doctor(CONNECT);
+        assert_eq!((found.status, found.at("broken")), (Some(0), vec![]), "{shell}");
+        found.tells(
+            "ok web: ",
+            &["its key is the known one; logged in", "as its remote_shell says"],
+        );
+        assert_eq!(sent(stage.home.path()), ["printf", "test"]);
+        assert_eq!(left_behind(stage.home.path()), [""; 0]);
+    }
+    let server = Server::start();
+    let stage = known_at(&server, json!({}));
+    let found = stage.doctor(&["--connect", "web"]);
+    assert_eq!((found.status, found.at("broken")), (Some(0), vec![]));
+    found.tells("ok web: ", &["so \"remote_shell\": \"posix\" would hold"]);
+}
+
+#[test]
+fn other_shells_are_named() {
+    for shell in ["fish", "tcsh"] {
+        let server = with_shell(shell);
+        let stage = known_at(&server, json!({ "remote_shell": "posix" }));
+        let found = stage.doctor(CONNECT);
+        found.only_broken(1, "its remote_shell says posix, and the login shell ");
+        found.tells(
+            "broken web: ",
+            &[&format!("`{shell}` reads otherwise"), "remove \"remote_shell\""],
+        );
+        // What ran of the words was taken away again.
+        assert_eq!(left_behind(stage.home.path()), [""; 0], "{shell}");
+        let sent = sent(stage.home.path());
+        assert_eq!(sent[..3], ["printf", "sh", "test"], "{shell}");
+
+        let stage = known_at(&server, json!({}));
+        let found = stage.doctor(CONNECT);
+        assert_eq!((found.status, found.at("broken")), (Some(0), vec![]), "{shell}");
+        found.tells("ok web: ", &["would not hold, the login shell", &format!("`{shell}`")]);
+    }
+}
+
+/// A word that is run leaves a file, which is seen and taken away.
+#[test]
+fn what_a_misread_word_made_is_removed() {
+    let line = "ForceCommand case $SSH_ORIGINAL_COMMAND in *touch*) rest=${SSH_ORIGINAL_COMMAND#*touch }; \
+                touch ${rest%%;*} ;; *) exec sh -c \"$SSH_ORIGINAL_COMMAND\" ;; esac\n";
+    let server = Server::with(&KEY_TYPES, line);
+    let stage = known_at(&server, json!({ "remote_shell": "posix" }));
+    let found = stage.doctor(CONNECT);
+    found.only_broken(1, "and a part of one was run as a command");
+    assert_eq!(sent(stage.home.path()), ["printf", "sh", "test", "rm"]);
+    assert_eq!(left_behind(stage.home.path()), [""; 0]);
+}
+
+#[test]
+fn hosts_that_run_no_commands_and_hosts_that_say_more() {
+    let server = Server::with(&KEY_TYPES, "ForceCommand echo no commands here\n");
+    let stage = known_at(&server, json!({}));
+    stage.doctor(CONNECT).only_broken(1, "no command is run as it is sent: `no commands here`");
+
+    let server =
+        Server::with(&KEY_TYPES, "ForceCommand echo hi; exec sh -c \"$SSH_ORIGINAL_COMMAND\"\n");
+    let stage = known_at(&server, json!({ "remote_shell": "posix" }));
+    let found = stage.doctor(CONNECT);
+    assert_eq!(found.at("broken"), [""; 0]);
+    found.tells("note web: ", &["prints 3 bytes by itself", "interactive shells only"]);
+}
+
+#[test]
+fn keys_of_hosts_are_judged_and_not_stored() {
+    let server = Server::start();
+    let stage = known_at(&server, json!({}));
+    fs::remove_file(stage.path("known_hosts")).unwrap();
+    let found = stage.doctor(CONNECT);
+    assert_eq!(found.status, Some(1));
+    found.tells("broken web: ", &["shows a key that is not known, SHA256:", "ssh-keyscan -p "]);
+    assert!(!server.log().contains("Accepted publickey"), "it logged in");
+    assert_eq!(sent(stage.home.path()), ["printf"]);
+
+    stage.write("known_hosts", format!("[127.0.0.1]:{} {}", server.port, stage.read("id.pub")));
+    let found = stage.doctor(CONNECT);
+    found.only_broken(1, "shows the key SHA256:");
+    found.tells("broken web: ", &["is known", "ssh-keygen -R '[127.0.0.1]:"]);
+
+    fs::remove_file(stage.path("known_hosts")).unwrap();
+    let key = json!({ "type": "ssh_key", "source": { "file": stage.path("id") } });
+    stage.configure(server.port, json!({ "host_key": "accept-new" }), key);
+    for _ in 0..2 {
+        let found = stage.doctor(CONNECT);
+        assert_eq!((found.status, found.at("broken")), (Some(0), vec![]));
+        found.tells("ok web: ", &["its key is new, ssh-ed25519 SHA256:", "was not stored"]);
+        assert!(!stage.path("known_hosts").exists());
+        assert!(!stage.path("known_hosts.lock").exists());
+    }
+}
+
+#[test]
+fn logins_that_fail() {
+    let server = Server::start();
+    let stage = Stage::new(server.port, json!({}));
+    stage.write("known_hosts", server.known_line("ed25519"));
+    let found = stage.doctor(CONNECT);
+    found.only_broken(1, "refuses the login");
+    found.tells("broken web: ", &["authorized_keys"]);
+
+    fs::remove_file(stage.path("id")).unwrap();
+    let found = stage.doctor(CONNECT);
+    assert_eq!(found.at("broken").len(), 2, "{:?}", found.at("broken"));
+    found.tells("broken web: ", &["The credential key is not there"]);
+
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = nobody.local_addr().unwrap().port();
+    drop(nobody);
+    let stage = Stage::new(port, json!({ "host_key": "accept-new" }));
+    let found = stage.doctor(CONNECT);
+    found.only_broken(1, "does not accept connections at its port");
+    let ends = of_kind(stage.home.path(), "ended");
+    assert_eq!(
+        (&ends[0]["state"], &ends[0]["reason"]),
+        (&json!("failed_before_dispatch"), &json!("network"))
+    );
+}
+
+#[test]
+fn nothing_is_sent_that_is_not_on_record() {
+    let server = Server::start();
+    let stage = known_at(&server, json!({}));
+    fs::rename(stage.path("audit"), stage.path("away")).unwrap();
+    let found = stage.doctor(CONNECT);
+    found.only_broken(1, "not connected to any: there is no record in this home");
+    fs::create_dir(stage.path("audit")).unwrap();
+    let found = stage.doctor(CONNECT);
+    assert_eq!(found.status, Some(1));
+    found.tells("broken not connected to any: ", &[]);
+    assert!(!server.log().contains("Connection from"), "{}", server.log());
+}
+
+#[test]
+fn a_host_that_is_not_there_and_a_configuration_that_is_not_in_force() {
+    let stage = Stage::new(1, json!({}));
+    let run = |words: &[&str]| {
+        let launch = Launch::bare().arg("doctor").arg("--home").arg(stage.home.path());
+        words.iter().fold(launch, |launch, word| launch.arg(word)).run(b"")
+    };
+    let ended = run(&["--connect", "wbe"]);
+    assert_eq!((ended.code(), ended.stdout.is_empty()), (Some(2), true));
+    assert!(
+        ended.stderr.contains("no host of the configuration is called `wbe`"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(run(&["web"]).code(), Some(2));
+    stage.write("config.json", "{}");
+    let found = stage.doctor(CONNECT);
+    assert_eq!(found.status, Some(2));
+    found.tells("broken not connected to any: the configuration", &[]);
+}
+
+/// What is known already is told while a host is waited for.
+#[test]
+fn each_line_comes_as_it_goes() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let stage =
+        Stage::new(silent.local_addr().unwrap().port(), json!({ "host_key": "accept-new" }));
+    let mut doctor = Command::new(keyward_bin())
+        .args(["doctor", "--connect", "--json", "--home"])
+        .arg(stage.home.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let (mut to_host, _) = silent.accept().unwrap();
+    // It waits for this one, and has told of the rest.
+    let mut lines = BufReader::new(doctor.stdout.take().unwrap());
+    let mut seen = String::new();
+    while !seen.contains("stored with the first login") {
+        assert!(lines.read_line(&mut seen).unwrap() > 0, "{seen}");
+    }
+    assert!(doctor.try_wait().unwrap().is_none());
+    std::io::Write::write_all(&mut to_host, b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    drop((to_host, silent));
+    std::io::Read::read_to_string(&mut lines, &mut seen).unwrap();
+    assert!(seen.contains("speaks no SSH"), "{seen}");
+    assert_eq!(doctor.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn passphrases_and_keys_are_not_told() {
+    let server = Server::start();
+    let stage = known_at(&server, json!({}));
+    crate::sshd::make_key(
+        stage.home.path(),
+        "locked",
+        &["-t", "ed25519", "-a", "2", "-N", PASSPHRASE],
+    );
+    server.authorize(&stage.read("locked.pub"));
+    stage.write("passphrase", PASSPHRASE);
+    let locked = json!({
+        "type": "ssh_key",
+        "source": { "file": stage.path("locked") },
+        "passphrase": { "file": stage.path("passphrase") },
+    });
+    stage.configure(server.port, json!({}), locked);
+    // That no byte of the passphrase comes back is looked at after every run.
+    let found = stage.doctor(CONNECT);
+    assert_eq!((found.status, found.at("broken")), (Some(0), vec![]));
+    let key = stage.read("locked");
+    let middle = key.lines().nth(3).unwrap();
+    let told = Value::from(found.findings).to_string();
+    assert!(!told.contains(&middle[..24]), "{told}");
+}
