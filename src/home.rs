@@ -342,17 +342,30 @@ fn parse(text: &str) -> Result<Parsed, ConfigFault> {
     let mut policy = config::parse(text).map_err(ConfigFault::Faulty)?;
     let mut faults = authorities::check_all(&policy);
     faults.extend(check_programs(&policy));
-    let others = alias::complete(&mut policy, alias::folder().as_deref());
-    match others {
-        Ok(others) if faults.is_empty() => {
-            let stamped = others.into_iter().map(|path| (path.clone(), Stamp::at(&path)));
-            Ok((Arc::new(policy), stamped.collect()))
-        }
+    match complete(&mut policy) {
+        Ok(others) if faults.is_empty() => Ok((Arc::new(policy), others)),
         Ok(_) => Err(ConfigFault::Faulty(faults)),
         Err(more) => {
             faults.extend(more);
             Err(ConfigFault::Faulty(faults))
         }
+    }
+}
+
+/// Puts in what the owner's OpenSSH configuration says. Its files are stamped between two readings of it, so that
+/// one that changes meanwhile is seen to be another than the one that was read.
+fn complete(policy: &mut Policy) -> Result<Vec<(PathBuf, Option<Stamp>)>, Vec<Fault>> {
+    let folder = alias::folder();
+    let bare = policy.hosts().to_vec();
+    let mut files = alias::complete(policy, folder.as_deref())?;
+    loop {
+        let stamped: Vec<_> = files.iter().map(|path| (path.clone(), Stamp::at(path))).collect();
+        policy.set_hosts(bare.clone());
+        let again = alias::complete(policy, folder.as_deref())?;
+        if again == files {
+            return Ok(stamped);
+        }
+        files = again;
     }
 }
 

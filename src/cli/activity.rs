@@ -20,6 +20,7 @@ use crate::audit::read::Events;
 use crate::audit::recipient::Identity;
 use crate::audit::{folder_of, identity_of, listed};
 use crate::home::Home;
+use crate::wire::write::Object;
 use calls::Calls;
 use life::Life;
 
@@ -59,7 +60,7 @@ pub(super) fn run(
         Ok(home) => home,
         Err(exit) => return exit,
     };
-    let events = match open(&home, identity, since_ms) {
+    let events = match open(&home, identity, since_ms, as_json) {
         Ok(events) => events,
         Err(exit) => return exit,
     };
@@ -72,11 +73,16 @@ pub(super) fn run(
 }
 
 /// Opens the record; without an identity it shows what is open, which stands in clear.
-pub(super) fn open(home: &Home, identity: Option<PathBuf>, since_ms: u64) -> Result<Events, Exit> {
+pub(super) fn open(
+    home: &Home,
+    identity: Option<PathBuf>,
+    since_ms: u64,
+    as_json: bool,
+) -> Result<Events, Exit> {
     let path = identity.unwrap_or_else(|| identity_of(home.as_path()));
     let path = std::path::absolute(&path).unwrap_or(path);
     let identity = Identity::load(&path).map_err(|fault| {
-        open_calls(&home.run_folder());
+        open_calls(&home.run_folder(), as_json);
         let what = format!("the record cannot be read without an auditor's key: {fault}");
         print::trouble(&what, "--identity FILE", Exit::Usage)
     })?;
@@ -85,8 +91,18 @@ pub(super) fn open(home: &Home, identity: Option<PathBuf>, since_ms: u64) -> Res
     })
 }
 
-fn open_calls(run: &Path) {
+fn open_calls(run: &Path, as_json: bool) {
     for session in listed(run).unwrap_or_default() {
+        if as_json {
+            let name = session.session.to_string();
+            let object = Object::new().text("session", &name);
+            print::line(&object.boolean("live", session.is_live).end());
+            for call in session.calls {
+                let object = Object::new().text("session", &name).text("call", &call.to_string());
+                print::line(&object.text("state", "open").end());
+            }
+            continue;
+        }
         let state = if session.is_live { "live" } else { "over, not closed yet" };
         print::line(&format!("{} {state}", session.session));
         for call in session.calls {

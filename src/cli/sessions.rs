@@ -21,7 +21,7 @@ pub(super) fn run(home: Option<PathBuf>, identity: Option<PathBuf>, as_json: boo
         Ok(home) => home,
         Err(exit) => return exit,
     };
-    let mut events = match activity::open(&home, identity, 0) {
+    let mut events = match activity::open(&home, identity, 0, as_json) {
         Ok(events) => events,
         Err(exit) => return exit,
     };

@@ -17,10 +17,19 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(pipe_with(PipeFlags::CLOEXEC)?)
 }
 
+/// Makes descriptor 0 a pipe that is at its end. No file is needed: an empty root has no `/dev/null`.
+///
+/// # Errors
+/// No descriptor is left.
+pub fn empty_stdin() -> io::Result<()> {
+    let (at_end, _) = pipe()?;
+    rustix::stdio::dup2_stdin(&at_end)?;
+    Ok(())
+}
+
 /// Moves the protocol to private descriptors: stdin, stdout.
 ///
-/// Descriptor 0 becomes a pipe that is at its end, descriptor 1 becomes stderr. No file is needed:
-/// an empty root has no `/dev/null`.
+/// Descriptor 0 becomes a pipe that is at its end, descriptor 1 becomes stderr.
 ///
 /// # Errors
 /// A descriptor is closed, or none is left.
@@ -28,8 +37,7 @@ pub fn take_stdio() -> io::Result<(OwnedFd, OwnedFd)> {
     const PRIVATE_FROM: i32 = 3;
     let stdin = fcntl_dupfd_cloexec(io::stdin(), PRIVATE_FROM)?;
     let stdout = fcntl_dupfd_cloexec(rustix::stdio::stdout(), PRIVATE_FROM)?;
-    let (at_end, _) = pipe()?;
-    rustix::stdio::dup2_stdin(&at_end)?;
+    empty_stdin()?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     Ok((stdin, stdout))
 }

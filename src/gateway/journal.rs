@@ -317,8 +317,11 @@ fn ended(call: CallId, seen: &Observation, dispatched_ms: u64) -> Ended {
         Some(Seen::File(result)) => {
             let new_host_key = result.new_host_key.as_ref().map(ToString::to_string);
             match &result.moved {
-                Moved::There { bytes } => Ended { sent_bytes: Some(*bytes), new_host_key, ..ended },
-                Moved::Back { content: _, bytes_seen, end: _, redactions } => Ended {
+                Some(Moved::There { bytes }) => {
+                    Ended { sent_bytes: Some(*bytes), new_host_key, ..ended }
+                }
+                None => Ended { new_host_key, ..ended },
+                Some(Moved::Back { content: _, bytes_seen, end: _, redactions }) => Ended {
                     received_bytes: Some(*bytes_seen),
                     redactions: *redactions,
                     new_host_key,

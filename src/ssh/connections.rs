@@ -87,18 +87,23 @@ impl Connections {
             begin(cut)?;
             Ok(line)
         });
-        let ready = prepared.map_err(fault).and_then(|line| {
+        let ready = prepared.map_err(|cause| Acted::as_known(fault(cause))).and_then(|line| {
             let step = |session: &Session| session.channel_session();
             Ok((line, self.ready(target, key, &waiter, step, Cause::NoChannel)?))
         });
         let (line, (mut link, channel)) = match ready {
             Ok(ready) => ready,
-            Err(fault) => {
+            Err(Acted { seen: fault, new_key }) => {
                 let life = Life::NotStarted(settle(fault, cut));
-                return Acted::as_known(sinks.not_started(life));
+                return Acted { seen: sinks.not_started(life), new_key };
             }
         };
         let new_key = link.new_key.take();
+        // Nothing was asked for yet.
+        if let Err(stop) = waiter.check() {
+            let life = Life::NotStarted(settle(fault(stop.into()), cut));
+            return Acted { seen: sinks.not_started(life), new_key };
+        }
         let watched = (Pulse::new(self.timing.patience), line.marks);
         let mut exec = Exec::new((&link, channel), &waiter, &run, &mut sinks, watched);
         let ended = match exec.request(&line.text) {
@@ -137,7 +142,10 @@ impl Connections {
         let stored = self.with_files(target, (cut, upload.deadline), |files| {
             files::store(files, plain, upload, allowed)
         });
-        stored.unwrap_or_else(|fault| Acted::as_known(Put::NotStarted(fault)))
+        stored.unwrap_or_else(|Acted { seen: fault, new_key }| Acted {
+            seen: Put::NotStarted(fault),
+            new_key,
+        })
     }
 
     /// Reads a file. `allowed` is asked about the path without links before anything is opened.
@@ -157,7 +165,10 @@ impl Connections {
         let fetched = self.with_files(target, (cut, download.deadline), |files| {
             files::fetch(files, download, allowed)
         });
-        fetched.unwrap_or_else(|fault| Acted::as_known(Downloaded::nothing(Got::NotStarted(fault))))
+        fetched.unwrap_or_else(|Acted { seen: fault, new_key }| Acted {
+            seen: Downloaded::nothing(Got::NotStarted(fault)),
+            new_key,
+        })
     }
 
     /// Does something with the files of a host.
@@ -166,14 +177,15 @@ impl Connections {
         target: &Target,
         (cut, deadline): (&Cut, Deadline),
         act: impl FnOnce(Files<'_>) -> (T, bool),
-    ) -> Result<Acted<T>, Fault> {
+    ) -> Result<Acted<T>, Acted<Fault>> {
         let (waiter, key) = (Waiter::new(cut, deadline), self.pool.key(target));
         let fault = |cause| Fault { target: target.name.clone(), cause };
-        let begun = begin(cut).map_err(fault);
+        let begun = begin(cut).map_err(|cause| Acted::as_known(fault(cause)));
         let ready = begun.and_then(|()| {
             self.ready(target, key, &waiter, |session| session.sftp(), Cause::NoSftp)
         });
-        let (mut link, sftp) = ready.map_err(|fault| settle(fault, cut))?;
+        let (mut link, sftp) =
+            ready.map_err(|Acted { seen, new_key }| Acted { seen: settle(seen, cut), new_key })?;
         let new_key = link.new_key.take();
         let (done, is_reusable) =
             act(Files { link: &link, waiter: &waiter, limit: deadline, sftp });
@@ -192,7 +204,7 @@ impl Connections {
         waiter: &Waiter,
         step: impl Fn(&Session) -> Result<T, ssh2::Error>,
         denied: Cause,
-    ) -> Result<(Link, T), Fault> {
+    ) -> Result<(Link, T), Acted<Fault>> {
         let fault = |cause| Fault { target: target.name.clone(), cause };
         // What is known of the host may have changed since the connection was made.
         let kept = self.pool.take(key).filter(|link| is_still_good(link, target));
@@ -201,21 +213,22 @@ impl Connections {
             match link.drive(waiter, limit, || step(&link.session)) {
                 Ok(opened) => return Ok((link, opened)),
                 Err(Halt::Stop(stop @ (dial::Stop::Cut | dial::Stop::Deadline))) => {
-                    return Err(fault(stop.into()));
+                    return Err(Acted::as_known(fault(stop.into())));
                 }
                 // It is of no use any more, and nothing was sent: once more, from the beginning.
                 Err(Halt::Stop(dial::Stop::Slow | dial::Stop::Lost) | Halt::Ssh(_)) => {}
             }
         }
-        let link = open::open(target, &self.lookups, waiter)?;
+        let mut link = open::open(target, &self.lookups, waiter).map_err(Acted::as_known)?;
         let limit = Deadline::after(limits::SSH_CHANNEL_FOR);
-        match link.drive(waiter, limit, || step(&link.session)) {
-            Ok(opened) => Ok((link, opened)),
-            Err(Halt::Stop(stop)) => Err(fault(stop.into())),
+        let cause = match link.drive(waiter, limit, || step(&link.session)) {
+            Ok(opened) => return Ok((link, opened)),
+            Err(Halt::Stop(stop)) => stop.into(),
             // The library has the same word for a channel that was closed.
-            Err(Halt::Ssh(error)) if is_lost(&error) && !link.is_open() => Err(fault(Cause::Lost)),
-            Err(Halt::Ssh(_)) => Err(fault(denied)),
-        }
+            Err(Halt::Ssh(error)) if is_lost(&error) && !link.is_open() => Cause::Lost,
+            Err(Halt::Ssh(_)) => denied,
+        };
+        Err(Acted { seen: fault(cause), new_key: link.new_key.take() })
     }
 }
 

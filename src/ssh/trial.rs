@@ -1,6 +1,7 @@
 //! Trying proofs of who logs in, without any host.
 //!
-//! Invariant: nothing is connected to, so what the library makes of a key goes nowhere.
+//! Invariant: nothing is connected to. A session without a connection sends to descriptor 0, so whoever tries a key
+//! has taken that away from everybody before.
 
 use std::time::SystemTime;
 

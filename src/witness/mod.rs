@@ -48,8 +48,19 @@ struct Running {
 struct Turn {
     /// Stops it.
     cut: Option<Cut>,
-    /// Set once the session has ended: until when the last head may be given.
-    last: Option<Deadline>,
+    phase: Phase,
+}
+
+/// Whether heads are given.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Phase {
+    /// The session goes on.
+    #[default]
+    Live,
+    /// It has ended: the last one may be given until then.
+    Last(Deadline),
+    /// Nothing more is given.
+    Over,
 }
 
 impl Witnessing {
@@ -86,7 +97,7 @@ impl Witnessing {
         self.start();
         let deadline = Deadline::after(limits::WITNESS_LAST_FOR);
         // What is being given is not the last one.
-        self.cut(Some(deadline));
+        self.cut(Phase::Last(deadline));
         let Some(Running { changes, done }) = lock(&self.0.running).take() else { return };
         drop(changes);
         select! {
@@ -95,17 +106,17 @@ impl Witnessing {
             default(deadline.left()) => ::log::warn!("witness: not given the last head: deadline"),
         }
         // The guard ends a program that goes on when this process does.
-        self.cut(Some(deadline));
+        self.cut(Phase::Over);
     }
 
     /// Gives nothing more. It waits for nothing.
     pub fn abandon(&self) {
-        self.cut(None);
+        self.cut(Phase::Over);
     }
 
-    fn cut(&self, last: Option<Deadline>) {
+    fn cut(&self, phase: Phase) {
         let mut turn = lock(&self.0.turn);
-        turn.last = last;
+        turn.phase = phase;
         if let Some(cut) = turn.cut.take() {
             cut.hurry();
         }

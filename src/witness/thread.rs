@@ -7,7 +7,7 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 
 use super::give::Failure;
-use super::{Shared, lock};
+use super::{Phase, Shared, lock};
 use crate::audit::event::Event;
 use crate::audit::{Chain, Settings};
 use crate::clock::Deadline;
@@ -58,8 +58,8 @@ impl Giver {
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        let last = lock(&self.shared.turn).last;
-        if let Some(deadline) = last {
+        let phase = lock(&self.shared.turn).phase;
+        if let Phase::Last(deadline) = phase {
             self.give(deadline);
         }
     }
@@ -98,9 +98,11 @@ impl Giver {
         let cut = Cut::new().map_err(|_| Failure::because("no_descriptor"))?;
         {
             let mut turn = lock(&self.shared.turn);
-            // Whoever ended the session meanwhile gave its last head another deadline, or none.
-            if turn.last.is_some_and(|last| last != deadline) {
-                return Err(Failure::Cut);
+            match turn.phase {
+                Phase::Live => {}
+                Phase::Last(last) if last == deadline => {}
+                // Whoever ended the session meanwhile gave its last head another deadline, or none.
+                Phase::Last(_) | Phase::Over => return Err(Failure::Cut),
             }
             turn.cut = Some(cut.clone());
         }

@@ -1,6 +1,7 @@
 //! What a check finds, and how it is told.
 
 use crate::cli::Exit;
+use crate::cli::cells::seen;
 use crate::wire::write::Object;
 
 /// How bad something is.
@@ -148,7 +149,7 @@ impl Findings {
 fn words(Finding { area, level, what, remedy }: &Finding) -> String {
     let (level, area) = (level.as_str(), area.as_str());
     let remedy = remedy.as_ref().map(|it| format!("; try: {it}")).unwrap_or_default();
-    visible(&format!("{level:<6}  {area:<13}  {what}{remedy}"))
+    seen(&format!("{level:<6}  {area:<13}  {what}{remedy}"))
 }
 
 fn json(Finding { area, level, what, remedy }: &Finding) -> String {
@@ -158,19 +159,6 @@ fn json(Finding { area, level, what, remedy }: &Finding) -> String {
 
 fn isolation(is_isolated: bool) -> &'static str {
     if is_isolated { "isolated" } else { "not shown" }
-}
-
-/// A line of its own, whatever stands in a path.
-fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            shown.extend(character.escape_default());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
 }
 
 #[cfg(test)]

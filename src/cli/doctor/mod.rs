@@ -18,6 +18,7 @@ use std::path::PathBuf;
 
 use super::print::Printed;
 use super::{Exit, print};
+use crate::gateway::descriptors;
 use crate::home::{self, Config, Home};
 use finding::Findings;
 
@@ -36,6 +37,11 @@ pub(super) fn run(home: Option<PathBuf>, connect: Option<&Connect>, as_json: boo
         let what = "doctor: neither --home nor KEYWARD_HOME nor HOME is set";
         return print::trouble(what, "keyward --home DIR", Exit::Usage);
     };
+    // A key that is tried must not reach whoever gave us a socket for stdin.
+    if let Err(fault) = descriptors::empty_stdin() {
+        let what = format!("doctor: stdin cannot be taken away: {fault}");
+        return print::trouble(&what, "doctor </dev/null", Exit::Failed);
+    }
     let facts = match isolation::facts(&path) {
         Ok(facts) => facts,
         Err(fault) => {

@@ -67,6 +67,11 @@ impl Reading<'_> {
         };
         let completed = host.completed(said);
         self.check(&completed, alias.as_str(), place);
+        let hops = std::iter::successors(completed.via(), |host| host.via()).count();
+        if hops > limits::SSH_HOPS {
+            let what = format!("leads through {hops} hosts, more than {}", limits::SSH_HOPS);
+            self.faults.add(place, what, "name hosts that are nearer");
+        }
         Arc::new(completed)
     }
 

@@ -14,7 +14,7 @@ pub(super) fn put(acted: Acted<Put>, content_bytes: u64) -> Observation {
         Put::Refused(cause) => refused(cause),
         Put::Stored { replaced, is_synced } => {
             let message = words::stored(replaced, is_synced);
-            let moved = Moved::There { bytes: content_bytes };
+            let moved = Some(Moved::There { bytes: content_bytes });
             return observation(End::Completed(Outcome::Success), message, moved, new_key);
         }
         Put::Broken { cause, stopped, left } => {
@@ -23,7 +23,7 @@ pub(super) fn put(acted: Acted<Put>, content_bytes: u64) -> Observation {
             (end, Some(format!("{what} {}", words::left(&left))))
         }
     };
-    Observation::new(end, message)
+    observation(end, message, None, new_key)
 }
 
 /// Of a file that was to be read.
@@ -32,11 +32,11 @@ pub(super) fn got(acted: Acted<Downloaded>) -> Observation {
     let (end, message) = match got {
         Got::NotStarted(fault) => {
             let (end, message) = words::not_started(&fault);
-            return Observation::new(end, message);
+            return observation(end, message, None, new_key);
         }
         Got::Refused(cause) => {
             let (end, message) = refused(cause);
-            return Observation::new(end, message);
+            return observation(end, message, None, new_key);
         }
         Got::Read => (End::Completed(Outcome::Success), None),
         // Reading changes nothing.
@@ -51,15 +51,18 @@ pub(super) fn got(acted: Acted<Downloaded>) -> Observation {
         end: content.end,
         redactions: content.redactions,
     };
-    observation(end, message, moved, new_key)
+    observation(end, message, Some(moved), new_key)
 }
 
 fn observation(
     end: End,
     message: Option<String>,
-    moved: Moved,
+    moved: Option<Moved>,
     new_key: Option<PublicKey>,
 ) -> Observation {
+    if moved.is_none() && new_key.is_none() {
+        return Observation::new(end, message);
+    }
     let result = FileResult { moved, new_host_key: new_key.as_ref().map(told) };
     Observation { end, message, seen: Some(Seen::File(Box::new(result))) }
 }

@@ -30,8 +30,8 @@ pub struct SshResult {
 /// How a file was moved.
 #[derive(PartialEq, Eq, Debug)]
 pub struct FileResult {
-    /// What was moved.
-    pub moved: Moved,
+    /// What was moved, where something was.
+    pub moved: Option<Moved>,
     /// The host's key, where it was new and is stored now.
     pub new_host_key: Option<NewHostKey>,
 }

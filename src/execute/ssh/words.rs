@@ -126,9 +126,7 @@ fn key(cause: &KeyCause) -> String {
             return format!("cannot be used: its private key {}", fault.what());
         }
         KeyCause::Passphrase => "the passphrase of its private key is wrong",
-        KeyCause::Certificate(_) => {
-            "what stands beside its private key is no certificate for it that holds now"
-        }
+        KeyCause::Certificate(_) => "what stands beside its private key is no certificate for it",
         KeyCause::NotTaken => "its private key is not taken",
     };
     format!("cannot be used: {what}")
@@ -179,8 +177,8 @@ pub(super) fn left(left: &Left) -> String {
     match left {
         Left::Nothing => "Everything there is as it was.".into(),
         Left::Part(name) => format!("A part of it, or all, may be there under the name {name}."),
-        Left::PartAlone(name) => format!(
-            "A part of it, or all, may be there under the name {name}, and the former file may be gone."
-        ),
+        Left::PartAlone(name) => {
+            format!("All of it is there under the name {name}, and the former file may be gone.")
+        }
     }
 }

@@ -57,6 +57,10 @@ pub(super) fn file(head: &Head<'_>, result: FileResult, room: Room) -> (ToolResu
     let FileResult { moved, new_host_key } = result;
     let object = with_host_key(head.object(), new_host_key.as_ref());
     let before = head.text() + "\n" + &host_key_note(new_host_key.as_ref());
+    let Some(moved) = moved else {
+        let is_error = head.state != State::Completed;
+        return (ToolResult { is_error, text: before, structured: object.end() }, None);
+    };
     match moved {
         Moved::There { bytes } => {
             let result = ToolResult {

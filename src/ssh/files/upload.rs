@@ -63,7 +63,7 @@ pub enum Left {
     Nothing,
     /// A part, or all, of the new file may be there under this name.
     Part(String),
-    /// The same, and the former file may be gone.
+    /// All of the new file is there under this name, and the former file may be gone.
     PartAlone(String),
 }
 
@@ -105,17 +105,18 @@ pub(in crate::ssh) fn store(
 }
 
 /// Takes the part away where the host still does that. Nothing is left where nothing was begun.
+///
+/// Where the former file may be gone the part may be all that there is, so it stays.
 fn clean_up(files: &Files<'_>, progress: Progress) -> Option<Left> {
     let part = progress.part?;
+    if progress.may_have_removed {
+        return Some(Left::PartAlone(part));
+    }
     let is_urgent = files.waiter.cut().is_urgent();
     let span = if is_urgent { limits::URGENT_GRACE } else { limits::SSH_CLOSE_FOR };
     let limit = Deadline::after(span);
     let removed = files.link.settle(limit, || files.sftp.unlink(Path::new(&part)));
-    Some(match (removed, progress.may_have_removed) {
-        (_, true) => Left::PartAlone(part),
-        (Ok(()), false) => Left::Nothing,
-        (Err(_), false) => Left::Part(part),
-    })
+    Some(if removed.is_ok() { Left::Nothing } else { Left::Part(part) })
 }
 
 fn run(
@@ -145,7 +146,11 @@ fn run(
     let is_synced = write(files, &part, upload, progress)?;
     if former.is_some() {
         progress.may_have_removed = true;
-        files.step(|| files.sftp.unlink(Path::new(&path)))?;
+        if let Err(failure) = files.step(|| files.sftp.unlink(Path::new(&path))) {
+            // Who says no has not done it.
+            progress.may_have_removed = matches!(failure, Failure::Stopped(_));
+            return Err(failure);
+        }
     }
     files.step(|| files.sftp.rename(Path::new(&part), Path::new(&path), None))?;
     Ok(Put::Stored { replaced: former.is_some(), is_synced })

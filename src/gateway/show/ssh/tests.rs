@@ -165,7 +165,7 @@ fn a_stop_and_a_new_key_are_told() {
 
 #[test]
 fn files() {
-    let result = FileResult { moved: Moved::There { bytes: 3 }, new_host_key: None };
+    let result = FileResult { moved: Some(Moved::There { bytes: 3 }), new_host_key: None };
     let (text, json, _) = shown(End::Completed(Outcome::Success), Seen::File(Box::new(result)));
     assert_eq!((text.as_str(), &json["sent_bytes"]), (&*format!("{HEAD}3 bytes sent"), &3.into()));
     let moved = Moved::Back {
@@ -174,7 +174,7 @@ fn files() {
         end: StdoutEnd::CutAtCap,
         redactions: 1,
     };
-    let result = FileResult { moved, new_host_key: None };
+    let result = FileResult { moved: Some(moved), new_host_key: None };
     let (text, json, _) = shown(End::Completed(Outcome::Success), Seen::File(Box::new(result)));
     assert_eq!((&json["body"], &json["content_bytes_seen"]), (&"abc".into(), &9.into()));
     assert_eq!((&json["body_end"], &json["redactions"]), (&"cut_at_read_cap".into(), &1.into()));

@@ -98,14 +98,16 @@ fn s11_what_is_no_key_says_why_and_nobody_is_connected_to() {
         ("putty", "PuTTY"),
         ("half", "its private key"),
         ("locked", "passphrase"),
-        ("wrong", "the passphrase of its private key is wrong"),
     ] {
         let message = message_of(&client.exec_at(name, "echo"), "credential");
         assert!(message.contains(why), "{name}: {message}");
         assert!(!message.contains(live.keys.path.to_str().unwrap()), "a path: {message}");
     }
-    client.end();
     assert_connected(&live.server, 0);
+    // Whether a passphrase is right shows only when the key is used.
+    let message = message_of(&client.exec_at("wrong", "echo"), "credential");
+    assert!(message.contains("the passphrase of its private key is wrong"), "{message}");
+    client.end();
     assert_balanced(&live, 7);
 }
 

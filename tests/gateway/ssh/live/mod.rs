@@ -153,8 +153,10 @@ fn logged_in(server: &Server) -> usize {
 /// Somebody connects once more, and it is seen: whoever came before would have been seen, too.
 #[track_caller]
 fn assert_connected(server: &Server, before: usize) {
-    std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
-    until("a connection is logged", PATIENCE, || connected(server) > before);
+    let own = std::net::TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    let port = own.local_addr().unwrap().port();
+    let line = format!("Connection from 127.0.0.1 port {port} ");
+    until("our connection is logged", PATIENCE, || server.log().contains(&line));
     assert_eq!(connected(server), before + 1, "somebody else connected");
 }
 
