@@ -206,6 +206,8 @@ pub const SHOWN_HEADER_BYTES: usize = 16 * 1024;
 pub const CA_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Longest text in bytes that a helper may resolve an argument into.
 pub const RESOLVED_BYTES: usize = 4 * 1024;
+/// What an SSH server may say before it names itself, in bytes.
+pub const SSH_GREETING_BYTES: usize = 8 * 1024;
 /// How long an SSH server may take to agree on keys.
 pub const SSH_HANDSHAKE_FOR: Duration = Duration::from_secs(30);
 /// How long a login may take, an agent's answer included.
@@ -230,7 +232,7 @@ pub const SSH_REPORT_FOR: Duration = Duration::from_secs(1);
 pub const SSH_SIGNAL_FOR: Duration = Duration::from_secs(3);
 /// How long it is watched whether a process group that was killed is gone.
 pub const SSH_KILL_SEEN_FOR: Duration = Duration::from_secs(2);
-/// How often that is looked at.
+/// How often that is looked at, and the beginning of a line of which too little is there to tell what it is.
 pub const SSH_LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What a host may say to a signal, in bytes: what a login shell prints first counts.
 pub const SSH_SAID_BYTES: usize = 16 * 1024;

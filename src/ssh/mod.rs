@@ -16,6 +16,7 @@ mod fault;
 pub mod field;
 mod files;
 pub mod fingerprint;
+mod greeting;
 mod host_key;
 mod jump;
 pub mod key_file;

@@ -10,7 +10,7 @@ use super::host_key::{self, Expected};
 use super::jump::Jump;
 use super::link::{Halt, Link};
 use super::target::Target;
-use super::{login, methods};
+use super::{greeting, login, methods};
 use crate::clock::Deadline;
 use crate::dial::{Dialer, Host, Lookups, Waiter};
 use crate::limits;
@@ -64,6 +64,7 @@ fn enter(
     methods::prefer(&link.session).map_err(|_| Cause::NoSession)?;
     let mut session = link.session.clone();
     let limit = Deadline::after(limits::SSH_HANDSHAKE_FOR);
+    greeting::skip(link.socket(), waiter, limit)?;
     link.drive(waiter, limit, || session.handshake()).map_err(|halt| match halt {
         Halt::Stop(stop) => stop.into(),
         Halt::Ssh(_) => Cause::NoSession,

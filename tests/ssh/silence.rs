@@ -1,11 +1,11 @@
 //! Servers that say nothing.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use keyward::dial::Stop as Waited;
-use keyward::ssh::{Cause, Stop};
+use keyward::ssh::{Cause, HostKeyRule, Stop, Target};
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, connect, getsockname, listen, socket_with,
 };
@@ -59,6 +59,58 @@ fn black_hole() -> (u16, Vec<OwnedFd>) {
         full.push(waiting);
     }
     (address.port(), full)
+}
+
+#[test]
+fn whoever_talks_on_and_never_names_itself_is_given_up() {
+    use std::io::Write as _;
+    let scene = Scene::new();
+    for (said, count) in
+        [("hello\r\n", usize::MAX), ("\n", usize::MAX), ("x", usize::MAX), ("SS", 1)]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = scene.target_at(listener.local_addr().unwrap().port(), "anybody");
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut stream, _) = listener.accept().unwrap();
+                let said = if count == 1 { said.into() } else { said.repeat(4096) };
+                for _ in 0..count {
+                    if stream.write_all(said.as_bytes()).is_err() {
+                        break;
+                    }
+                }
+            });
+            assert_eq!(cause(&scene.run(&target, "echo")), &Cause::NoSession, "{said:?}");
+        });
+    }
+}
+
+#[test]
+fn what_a_server_says_before_it_names_itself_is_passed_over() {
+    use std::io::Write as _;
+    let (server, scene) = (Server::start(), Scene::new());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let target = Target { port, host_key: HostKeyRule::AcceptNew, ..scene.target(&server) };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut near, _) = listener.accept().unwrap();
+            let mut far = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+            near.write_all(b"hello\r\n\nSSH\r\n SSH-2.0-not\r\nS").unwrap();
+            near.write_all(b"S\r\n").unwrap();
+            let (mut back, mut forth) = (far.try_clone().unwrap(), near.try_clone().unwrap());
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::io::copy(&mut back, &mut near).ok();
+                    near.shutdown(Shutdown::Both).ok();
+                });
+                std::io::copy(&mut forth, &mut far).ok();
+                far.shutdown(Shutdown::Both).ok();
+            });
+        });
+        assert_eq!(scene.run(&target, "exit 3").life, exited(3));
+        drop(scene);
+    });
 }
 
 #[test]
