@@ -161,3 +161,43 @@ fn a_deadline_and_a_cut_hold_for_files_too() {
         server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
     }
 }
+
+/// Speaks SFTP until it has refused the first bytes of a file; from then on it only talks on stderr.
+const TALKS_ON: &str = r#"#!/usr/bin/perl
+use IO::Select;
+$| = 1;
+sub take { my $all = ''; while (length $all < $_[0]) { sysread(STDIN, $all, $_[0] - length $all, length $all) or exit } $all }
+sub give { print pack('N', length $_[0]), $_[0] }
+sub status { give(pack('C', 101) . $_[0] . pack('N', $_[1]) . pack('N/a* N/a*', 'x', '')) }
+while (1) {
+    my $asked = take(unpack('N', take(4)));
+    my ($kind, $id, $rest) = unpack('C a4 a*', $asked);
+    my $path = $kind == 16 || $kind == 7 ? unpack('N/a*', $rest) : '';
+    if ($kind == 1) { give(pack('C N', 2, 3)) }
+    elsif ($kind == 16) { give(pack('C a4 N N/a* N/a* N', 104, $id, 1, $path, '', 0)) }
+    elsif ($kind == 7 && $path =~ /new/) { status($id, 2) }
+    elsif ($kind == 7) { give(pack('C a4 N N', 105, $id, 4, $path =~ /file/ ? 0100644 : 040755)) }
+    elsif ($kind == 3) { give(pack('C a4 N/a*', 102, $id, 'h')) }
+    else { status($id, 4); last }
+}
+while (1) { if (IO::Select->new(*STDIN)->can_read(0.2)) { sysread(STDIN, my $asked, 4096) or exit } print STDERR 'x' }
+"#;
+
+#[test]
+fn a_host_that_refuses_a_byte_and_then_only_talks_holds_nobody_up() {
+    let there = Folder::new("there");
+    let program = there.path.join("talks-on");
+    fs::write(&program, TALKS_ON).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    let lines = format!("Subsystem sftp {}", program.display());
+    let (server, scene) = (Server::with(&["ed25519"], &lines), Scene::new());
+    let target = scene.target(&server);
+    let begun = Instant::now();
+    let got = get(&scene, &target, Path::new("/there/file"), Path::new("/there")).got;
+    assert_eq!(got, Got::Broken { cause: Some(FileCause::Failed), stopped: None });
+    match put(&scene, &target, Path::new("/there/new"), b"x", Path::new("/there")) {
+        Put::Broken { cause: Some(FileCause::Failed), stopped: None, left: Left::Part(_) } => {}
+        other => panic!("{other:?}"),
+    }
+    assert!(begun.elapsed() < LIMIT / 2, "{:?}", begun.elapsed());
+}

@@ -89,7 +89,10 @@ pub(in crate::ssh) fn fetch(
     });
     let (got, is_whole) = match read {
         Ok(is_whole) => (Got::Read, is_whole),
-        Err(Failure::File(cause)) => (Got::Broken { cause: Some(cause), stopped: None }, false),
+        Err(Failure::File(cause)) => {
+            files.give_up(&mut file);
+            (Got::Broken { cause: Some(cause), stopped: None }, false)
+        }
         Err(Failure::Stopped(stop)) => {
             // The library closes the file when it is dropped, and would wait for the host.
             files.link.end();

@@ -11,7 +11,7 @@ mod upload;
 
 use std::path::Path;
 
-use ssh2::{ErrorCode, FileStat, Sftp};
+use ssh2::{ErrorCode, File, FileStat, Sftp};
 
 use super::link::{Halt, Link};
 use super::seen::Stop;
@@ -108,6 +108,15 @@ impl Files<'_> {
             Ok(found) => Ok(Some(found)),
             Err(Failure::File(FileCause::Missing)) => Ok(None),
             Err(failure) => Err(failure),
+        }
+    }
+
+    /// Closes a file with which something went wrong, as far as the host takes that in time.
+    fn give_up(&self, file: &mut File) {
+        let limit = Deadline::after(limits::SSH_CLOSE_FOR);
+        if let Err(Halt::Stop(_)) = self.link.settle(limit, || file.close()) {
+            // The library closes it when it is dropped, and would wait for the host.
+            self.link.end();
         }
     }
 

@@ -177,9 +177,10 @@ fn write(
     match fill(files, &mut file, upload) {
         Ok(is_synced) => Ok(is_synced),
         Err(failure) => {
-            if matches!(failure, Failure::Stopped(_)) {
+            match failure {
+                Failure::File(_) => files.give_up(&mut file),
                 // The library closes the file when it is dropped, and would wait for the host.
-                files.link.end();
+                Failure::Stopped(_) => files.link.end(),
             }
             Err(failure)
         }
