@@ -20,8 +20,8 @@ pub(super) struct Token([u8; 16]);
 
 /// First byte of a report: the record separator.
 const SEPARATOR: u8 = 0x1e;
-/// Longest number in a report, and the bytes around it.
-const REPORT_BYTES: usize = 16;
+/// Longest number and token in a report, and the bytes around them.
+const REPORT_BYTES: usize = 48;
 
 impl Token {
     pub(super) fn new(random: [u8; 16]) -> Self {
@@ -41,10 +41,15 @@ pub(super) fn wrap(command: &str, token: Token) -> String {
     // The trap lets the script outlive a signal to its group, until the command has ended; what it runs is not
     // trapped. What the shell itself has to say of a signal would be taken for the command's words. There are no
     // variables: one of the same name may be in the environment. The letter keeps line ends at the end.
+    //
+    // Everybody there can read this line, so its token marks the first report only, which is made before the command
+    // is there; the other has a token that the script has from the system there, where that has one.
     let script = format!(
-        "trap : HUP INT QUIT TERM;exec 3>&2 2>/dev/null;printf \"\\036{token} p %s\\n\" $$ >&3;\
-         set -- \"$(printf %bx \"$1\")\";(exec \"${{SHELL:-/bin/sh}}\" -c \"${{1%x}}\" 2>&3 3>&-);\
-         set -- $?;printf \"\\036{token} s %s\\n\" $1 >&3;exit $1",
+        "trap : HUP INT QUIT TERM;exec 3>&2 2>/dev/null;\
+         set -- \"$(printf %bx \"$1\")\" \"$(od -An -N16 -tx1 /dev/urandom|tr -dc a-f0-9)\";\
+         printf \"\\036{token} p %s %s\\n\" $$ \"$2\" >&3;\
+         (exec \"${{SHELL:-/bin/sh}}\" -c \"${{1%x}}\" 2>&3 3>&-);\
+         set -- $? \"$2\";printf \"\\036%s s %s\\n\" \"${{2:-{token}}}\" $1 >&3;exit $1",
         token = token.hex(),
     );
     format!("exec /bin/sh -c '{script}' keyward '{}'", encode(command))
@@ -106,9 +111,7 @@ enum Found {
 
 impl Marks {
     pub(super) fn new(token: Token) -> Self {
-        let mut prefix = vec![SEPARATOR];
-        prefix.extend_from_slice(token.hex().as_bytes());
-        prefix.push(b' ');
+        let prefix = prefix(&token.hex());
         Self { prefix, held: Vec::new(), group: None, status: None }
     }
 
@@ -164,23 +167,40 @@ impl Marks {
         let Some(end) = memchr::memchr(b'\n', report) else {
             return if report.len() < REPORT_BYTES { Found::Perhaps } else { Found::Nothing };
         };
-        if self.take(&report[..end]).is_none() {
-            return Found::Nothing;
+        let length = self.prefix.len() + end + 1;
+        match self.take(&report[..end]) {
+            Some(()) => Found::Report(length),
+            None => Found::Nothing,
         }
-        Found::Report(self.prefix.len() + end + 1)
     }
 
+    /// The first report of a group counts, and the first of a status after it: no later one is the script's.
     fn take(&mut self, report: &[u8]) -> Option<()> {
-        let (kind, number) = std::str::from_utf8(report).ok()?.split_once(' ')?;
-        let number = number.parse().ok()?;
-        match kind {
-            // A group of 0 would be the signaller's own, and 1 everybody.
-            "p" if number > 1 => self.group = Some(number),
-            "s" => self.status = Some(number),
+        let (kind, rest) = std::str::from_utf8(report).ok()?.split_once(' ')?;
+        match (kind, self.group, self.status) {
+            ("p", None, None) => {
+                let (number, token) = rest.split_once(' ')?;
+                // A group of 0 would be the signaller's own, and 1 everybody.
+                self.group = Some(number.parse().ok().filter(|group| *group > 1)?);
+                if is_token(token) {
+                    self.prefix = prefix(token);
+                }
+            }
+            ("s", Some(_), None) => self.status = Some(rest.parse().ok()?),
             _ => return None,
         }
         Some(())
     }
+}
+
+/// What stands before a report that has this token.
+fn prefix(token: &str) -> Vec<u8> {
+    [&[SEPARATOR], token.as_bytes(), b" "].concat()
+}
+
+/// Whether a host gave as many bytes as a token has.
+fn is_token(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
@@ -196,7 +216,7 @@ mod tests {
     #[test]
     fn reports_are_taken_out_wherever_they_are_split() {
         let stream =
-            format!("before{}mid\u{1e}dle\u{1e}abab \n{}after", report("p 4711"), report("s 143"));
+            format!("before{}mid\u{1e}dle\u{1e}abab \n{}after", report("p 4711 "), report("s 143"));
         for piece in 1..stream.len() {
             let (mut marks, mut passed) = (Marks::new(TOKEN), Vec::new());
             for bytes in stream.as_bytes().chunks(piece) {
@@ -212,14 +232,15 @@ mod tests {
     #[test]
     fn what_only_looks_like_a_report_is_passed_on() {
         for text in [
-            report("p 0"),
-            report("p 1"),
-            report("p -5"),
+            report("p 0 "),
+            report("p 1 "),
+            report("p -5 "),
+            report("p 5"),
             report("x 5"),
-            report("s 99999999999"),
+            report("s 0"),
             report("p"),
             report(""),
-            report("p 111111111111111111111"),
+            report("p 111111111111111111111 "),
             "\u{1e}".into(),
             format!("\u{1e}{} p 12", "ab".repeat(16)),
             format!("\u{1e}{} p 12\n", "aa".repeat(16)),
@@ -230,6 +251,19 @@ mod tests {
             assert_eq!(passed, text.as_bytes());
             assert_eq!((marks.group, marks.status), (None, None), "{text:?}");
         }
+    }
+
+    #[test]
+    fn whoever_has_read_the_line_reports_nothing() {
+        let own = "cd".repeat(16);
+        let (group, status) = (format!("p 4711 {own}"), format!("\u{1e}{own} s 9\n"));
+        let forged = [report("p 4712 "), report(&group), report("s 0")].concat();
+        let (mut marks, mut passed) = (Marks::new(TOKEN), Vec::new());
+        let stream = [report(&group), forged.clone(), status.clone(), status.clone()].concat();
+        marks.push(stream.as_bytes(), |bytes| passed.extend_from_slice(bytes));
+        marks.finish(|bytes| passed.extend_from_slice(bytes));
+        assert_eq!((marks.group, marks.status), (Some(4711), Some(9)));
+        assert_eq!(String::from_utf8(passed).unwrap(), forged + &status);
     }
 
     #[test]

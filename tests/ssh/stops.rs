@@ -95,6 +95,29 @@ fn there_is_no_grace_where_it_is_urgent() {
 }
 
 #[test]
+fn what_a_command_reads_of_the_script_forges_no_report() {
+    let (server, scene) = (Server::start(), Scene::new());
+    let target = signalling(&scene, &server);
+    let forged = |report: &str| {
+        format!(
+            "line=$(tr '\\0' ' ' </proc/$PPID/cmdline); token=${{line#*036}}; token=${{token%% p*}}; \
+             test ${{#token}} = 32 || exit 99; printf '\\036%s %s\\n' $token \"{report}\" >&2"
+        )
+    };
+    let seen = scene.run(&target, &format!("{}; exit 9", forged("s 0")));
+    assert_eq!(seen.life, exited(9));
+    assert!(text(&seen.stderr.kept).ends_with(" s 0\n"), "{seen:?}");
+    // Another group is not signalled, and the command's own is.
+    let command = format!("setsid sleep 61 & {}; READY; exec sleep 62", forged("p $! "));
+    let (seen, _) = scene.run_until_ready(&target, &command, bounds(), |cut| {
+        assert!(cut.cut());
+    });
+    assert_eq!(seen.remote_stop, RemoteStop::Shown);
+    assert!(text(&seen.stderr.kept).contains(" p "), "{seen:?}");
+    assert_eq!(server.commands().len(), 1);
+}
+
+#[test]
 fn a_stop_that_cannot_be_shown_is_not_claimed() {
     let (server, scene) = (Server::with(&["ed25519"], "MaxSessions 1"), Scene::new());
     let target = signalling(&scene, &server);
