@@ -110,8 +110,11 @@ fn check_taken(word: &str, may_be_option: bool) -> Result<(), ArgvMiss> {
     if !may_be_option && word.starts_with(['-', '+']) {
         return Err(ArgvMiss::Option(word.into()));
     }
-    // Also in `--file=..` and in `host:../x`.
-    if word.split(['/', '=', ':', ',']).any(|part| part == "..") {
+    // Also in `--file=..`, in `host:../x` and in `-C../x`.
+    let mut parts = word.split(['/', '=', ':', ',']).peekable();
+    let is_attached =
+        word.starts_with(['-', '+']) && parts.peek().is_some_and(|first| first.ends_with(".."));
+    if is_attached || parts.any(|part| part == "..") {
         return Err(ArgvMiss::Parent(word.into()));
     }
     Ok(())
@@ -266,6 +269,9 @@ mod tests {
             (&["x", "-n*"], &["x", "-n5"], true),
             (&["x", "-n*"], &["x", "-n../a"], false),
             (&["x", "--file=*"], &["x", "--file=.."], false),
+            (&["x", "-C*"], &["x", "-C.."], false),
+            (&["x", "-C*/y"], &["x", "-C../y"], false),
+            (&["x", "-C*/y"], &["x", "-Ca..b/y"], true),
             (&["x", "h:*"], &["x", "h:.."], false),
             (&["x", "../a"], &["x", "../a"], true),
             (&["x", "*a*b*"], &["x", "ab"], true),
@@ -285,6 +291,7 @@ mod tests {
             (&["ls", "**"][..], &["ls", "-la", "+x"][..], true),
             (&["ls", "*"], &["ls", "-la"], true),
             (&["ls", "**"], &["ls", "-la", "../x"], false),
+            (&["ls", "**"], &["ls", "-I../../x"], false),
             (&["ls", "*.x"], &["ls", "-la.x"], false),
         ] {
             assert_eq!(pattern(rule).fits(&owned(words), true).is_ok(), fits, "{rule:?} {words:?}");
