@@ -161,6 +161,30 @@ fn keys_of_hosts_are_judged_and_not_stored() {
     }
 }
 
+/// What is wrong on the way is told of whom it is about.
+#[test]
+fn hosts_behind_a_bastion() {
+    let (bastion, server) = (Server::start(), Server::start());
+    let stage = known_at(&server, json!({ "via": "gate" }));
+    bastion.authorize(&stage.read("id.pub"));
+    let mut config: Value = serde_json::from_str(&stage.read("config.json")).unwrap();
+    let mut gate = config["ssh"]["web"].clone();
+    gate["port"] = json!(bastion.port);
+    gate.as_object_mut().unwrap().remove("via");
+    config["ssh"]["gate"] = gate;
+    stage.write("config.json", config.to_string());
+    let found = stage.doctor(&["--connect", "web"]);
+    let add = format!("ssh-keyscan -p {} 127.0.0.1", bastion.port);
+    found.tells("broken web: ", &["The host gate shows a key that is not known", &add]);
+    assert!(!server.log().contains("Connection from"), "{}", server.log());
+    let both = server.known_line("ed25519") + &bastion.known_line("ed25519");
+    stage.write("known_hosts", both);
+    let found = stage.doctor(&["--connect", "web"]);
+    assert_eq!((found.status, found.at("broken")), (Some(0), vec![]));
+    found.tells("ok web: ", &["logged in", "would hold"]);
+    assert!(!found.hosts().iter().any(|it| it.starts_with("ok gate") && it.contains("logged in")));
+}
+
 #[test]
 fn logins_that_fail() {
     let server = Server::start();

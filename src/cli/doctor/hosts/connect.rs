@@ -165,10 +165,7 @@ impl Visits {
         let seen = self.ask(visit, Question::Words)?;
         let to = visit.host.destination();
         if !matches!(seen.end, End::Completed(_)) {
-            let message = seen.message.as_deref().unwrap_or("it came to nothing");
-            let message = message.strip_suffix("; nothing was begun.").unwrap_or(message);
-            let remedy = remedy(&seen, visit.host, &self.known_hosts);
-            told.broken(&format!("{to}: {}", message.trim_end_matches('.')), remedy);
+            self.came_to_nothing(visit, &seen, told);
             return Ok(());
         }
         let arrival = visit.mark.arrival(&seen.stdout);
@@ -179,6 +176,10 @@ impl Visits {
         let reached = format!("{to}: {key}; logged in");
         let is_whole = matches!(arrival, Arrival::Whole { .. });
         let asked = if is_whole { None } else { Some(self.ask(visit, Question::Shell)?) };
+        if let Some(asked) = asked.as_ref().filter(|it| !matches!(it.end, End::Completed(_))) {
+            self.came_to_nothing(visit, asked, told);
+            return Ok(());
+        }
         let shell = asked.map(|asked| visit.mark.shell(&asked.stdout));
         if let Some(None) = shell {
             let came = String::from_utf8_lossy(&seen.stdout);
@@ -194,6 +195,13 @@ impl Visits {
                     RemoteShell::Unknown => "so \"remote_shell\": \"posix\" would hold",
                 };
                 told.fine(&format!("{reached}; {arrival}, {shell}"));
+                None
+            }
+            Marker::Unknown if is_whole => {
+                let what = format!(
+                    "{reached}; {arrival}, and whether a part of one was run too could not be seen"
+                );
+                told.broken(&what, format!("ls {}, there", visit.mark.path()));
                 None
             }
             Marker::Absent => Some(""),
@@ -221,6 +229,14 @@ impl Visits {
             );
         }
         Ok(())
+    }
+
+    /// Tells of a command whose end was not seen, or that was not sent.
+    fn came_to_nothing(&self, visit: &Visit<'_>, seen: &Examined, told: &mut Told<'_>) {
+        let message = seen.message.as_deref().unwrap_or("it came to nothing");
+        let message = message.strip_suffix("; nothing was begun.").unwrap_or(message);
+        let what = format!("{}: {}", visit.host.destination(), message.trim_end_matches('.'));
+        told.broken(&what, remedy(seen, visit.host, &self.known_hosts));
     }
 
     /// Whether a shell ran a part of a word; what it left is taken away.
@@ -305,6 +321,10 @@ fn remedy(seen: &Examined, host: &SshHost, known_hosts: &Path) -> String {
     if seen.credential.is_some() {
         return above();
     }
+    // It may be about one on the way there.
+    let target = seen.fault.as_ref().map_or(host.name().as_str(), |fault| &fault.target);
+    let mut all = std::iter::successors(Some(host), |host| host.via());
+    let host = all.find(|host| host.name().as_str() == target).unwrap_or(host);
     let address = host.address().map(ToString::to_string).unwrap_or_default();
     let port = host.port().unwrap_or_default();
     let cause = seen.fault.as_ref().map(|fault| &fault.cause);
