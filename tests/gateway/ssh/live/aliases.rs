@@ -4,11 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::super::harness::Launch;
-use super::super::super::helpers::stage::assert_told;
+use super::super::super::helpers::stage::{assert_told, with};
 use super::super::super::record::of_kind;
+use super::super::super::sshd::make_key;
 use super::{
     Client, Folder, Live, Server, any_command, assert_balanced, assert_connected, connected,
     logged_in, message_of,
@@ -23,8 +24,13 @@ struct Owner {
 impl Owner {
     /// The host `web` is the alias `box`.
     fn new() -> Self {
-        let hosts = json!({ "web": { "ssh_config": "box", "rules": any_command() } });
-        let live = Live::at(Server::with(&["ed25519"], ""), hosts);
+        Self::with_entry(Server::with(&["ed25519"], ""), json!({}))
+    }
+
+    /// The same, where the entry says more.
+    fn with_entry(server: Server, more: Value) -> Self {
+        let entry = with(json!({ "ssh_config": "box", "rules": any_command() }), &more);
+        let live = Live::at(server, json!({ "web": entry }));
         let home = Folder::new("owner");
         fs::create_dir(home.path.join(".ssh")).unwrap();
         fs::copy(live.keys.path.join("id"), home.path.join(".ssh/id")).unwrap();
@@ -122,6 +128,39 @@ fn an_alias_that_changes_is_looked_up_before_the_next_call() {
         .map(|intent| intent["act"]["words"][1].clone())
         .collect();
     assert_eq!(words, ["one", "two", "five"]);
+}
+
+#[test]
+fn what_the_entry_says_itself_counts_first() {
+    let server = Server::with(&["ed25519"], "");
+    let more = json!({ "port": server.port, "credential": "key" });
+    let owner = Owner::with_entry(server, more);
+    let server = &owner.live.server;
+    owner.write("known_hosts", &server.known_line("ed25519"));
+    owner.write("config", &format!("Host box\n HostName localhost\n HostName other\n Port 1\n User {}\n IdentityFile /nonexistent\n", server.user));
+    // It is known by its address alone: by that name it is another one.
+    let mut client = Client::of(owner.launch());
+    message_of(&client.exec("echo"), "host_key");
+    let known = server.known_line("ed25519").replace("127.0.0.1", "localhost");
+    owner.write("known_hosts", &known);
+    assert_told(&client.exec("echo in"), &json!({ "body": "in\n" }));
+    client.end();
+}
+
+/// ssh tries one after the other.
+#[test]
+fn of_several_keys_the_first_is_meant() {
+    let owner = Owner::new();
+    let server = &owner.live.server;
+    owner.write("known_hosts", &server.known_line("ed25519"));
+    make_key(&owner.home.path.join(".ssh"), "stranger", &["-t", "ed25519"]);
+    let stranger = "  IdentityFile ~/.ssh/stranger\n";
+    owner.write("config", &owner.entry("box", server, stranger));
+    let mut client = Client::of(owner.launch());
+    assert_told(&client.exec("echo in"), &json!({ "body": "in\n" }));
+    owner.write("config", &format!("Host box\n{stranger}{}", owner.entry("box", server, "")));
+    message_of(&client.exec("echo in"), "credential");
+    client.end();
 }
 
 /// S25.

@@ -1,6 +1,7 @@
 //! How commands end.
 
 use std::fs;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
@@ -153,4 +154,52 @@ fn s20_an_end_of_which_nothing_was_said_is_no_success() {
     assert_told(&told, &json!({ "state": "outcome_unknown", "reason": "network" }));
     no_exit(&told);
     client.end();
+}
+
+/// S18: before the channel is closed, the library cannot tell a 0 that was said from one that was not.
+#[test]
+fn s18_a_success_is_not_claimed_while_a_stream_is_held_and_nothing_reports_the_end() {
+    let live = stopped_by("connection");
+    let mut client = live.start();
+    let told = client.exec_within(4, "echo out; sleep 30 & exit 0");
+    assert_told(
+        &told,
+        &json!({
+            "state": "outcome_unknown", "reason": "deadline", "body": "out\n", "remote_stop": "may_still_run",
+        }),
+    );
+    no_exit(&told);
+    client.end();
+}
+
+#[test]
+fn who_is_not_there_or_speaks_something_else_says_so() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let live = Live::at(
+        Server::with(&["ed25519"], ""),
+        json!({
+            "closed": { "port": closed, "rules": any_command() },
+            "other": { "port": other.local_addr().unwrap().port(), "rules": any_command() },
+            "named": { "address": "no-such-host.invalid", "rules": any_command() },
+            "meta": { "address": "169.254.169.254", "rules": any_command() },
+        }),
+    );
+    let mut client = live.start();
+    let id = client.begin("ssh_exec", json!({ "host": "other", "command": "echo" }));
+    let (mut stream, _) = other.accept().unwrap();
+    stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+    drop(stream);
+    let message = super::message_of(&client.answer(id), "network");
+    assert!(message.contains("speaks no SSH"), "{message}");
+    for (host, why) in [
+        ("closed", "does not accept connections at its port"),
+        ("named", "does not resolve"),
+        ("meta", "has no address that may be dialled"),
+    ] {
+        let message = super::message_of(&client.exec_at(host, "echo"), "network");
+        assert!(message.contains(why), "{message}");
+    }
+    client.end();
+    assert_balanced(&live, 4);
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::super::helpers::stage::assert_told;
 use super::super::super::record::of_kind;
+use super::super::super::sshd::{children_of, signal};
 use super::{Live, Server, assert_balanced, assert_connected, host_fingerprint, message_of};
 
 fn rules() -> Value {
@@ -185,4 +186,53 @@ fn a_key_in_a_file_that_is_read_is_taken_out() {
     let text = live.keys.read("id");
     let line = text.lines().nth(1).unwrap();
     assert!(!String::from_utf8_lossy(&ended.stdout).contains(line), "a line of the key shows");
+}
+
+/// A host that hangs once it was asked.
+#[test]
+fn an_upload_that_does_not_end_is_unknown_and_says_what_may_be_left() {
+    let live = with_host_key("strict");
+    let mut client = live.start();
+    let file = live.path("dir/x");
+    assert_told(&client.call("ssh_upload", upload(&file, "one")), &json!({ "sent_bytes": 3 }));
+    for pid in live.server.connections() {
+        children_of(pid).into_iter().chain([pid]).for_each(|pid| signal(pid, "STOP"));
+    }
+    let mut arguments = upload(&file, "two");
+    arguments["timeout_seconds"] = 3.into();
+    let told = client.call("ssh_upload", arguments);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "one");
+    assert!(told.get("sent_bytes").is_none(), "{told}");
+    assert_told(&told, &json!({ "reason": "deadline" }));
+    assert_ne!(told["state"], "completed");
+    client.end();
+    assert_balanced(&live, 2);
+}
+
+#[test]
+fn a_deny_is_about_real_paths_too() {
+    let live = Live::at(
+        Server::with(&["ed25519"], ""),
+        json!({ "web": { "rules": [
+            { "decision": "allow", "sftp": ["read", "write"], "path": "WORK/**" },
+            { "decision": "deny", "sftp": ["read", "write"], "path": "WORK/secret/**" },
+            { "decision": "ask", "sftp": ["write"], "path": "WORK/asked/**" },
+        ] } }),
+    );
+    for name in ["secret", "asked"] {
+        fs::create_dir(live.path(name)).unwrap();
+        fs::write(live.path(name).join("x"), "secret").unwrap();
+        symlink(live.path(name), live.path(&format!("to-{name}"))).unwrap();
+    }
+    let mut client = live.start();
+    let told = client.call("ssh_download", download(&live.path("to-secret/x")));
+    message_of(&told, "policy");
+    for name in ["to-secret/y", "to-asked/y"] {
+        message_of(&client.call("ssh_upload", upload(&live.path(name), "y")), "policy");
+    }
+    let told = client.call("ssh_download", download(&live.path("to-asked/x")));
+    assert_told(&told, &json!({ "body": "secret" }));
+    client.end();
+    assert_eq!(names_in(&live.path("secret")), ["x"]);
+    assert_eq!(names_in(&live.path("asked")), ["x"]);
 }

@@ -34,6 +34,9 @@ fn a_host_that_is_not_known_is_refused_and_its_key_shown() {
     // The operator adds it: no start is needed.
     know(&live, &live.server.known_line("ed25519"));
     assert_told(&client.exec("echo there"), &json!({ "body": "there\n" }));
+    // Taken away again, it is not believed any more, whatever connection is there.
+    know(&live, "");
+    message_of(&client.exec("echo there"), "host_key");
     client.end();
 }
 

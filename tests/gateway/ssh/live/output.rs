@@ -168,7 +168,9 @@ fn a_debug_window_keeps_more_of_stderr() {
     noisy(256 * 1024, true);
     debug(live.home.path(), "0s");
     noisy(16 * 1024, false);
-    client.end();
+    let ended = client.end();
+    // What a host prints is the agent's to see, not the log's.
+    assert!(!ended.stderr.contains("host-diagnostic"), "{}", ended.stderr);
     let active: Vec<_> =
         of_kind(live.home.path(), "ended").iter().map(|end| end["debug_active"].clone()).collect();
     assert_eq!(active, [false, true, false]);
