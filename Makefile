@@ -4,7 +4,7 @@
 TARGET  ?= $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 BUILT   := $(or $(CARGO_TARGET_DIR),target)
 KEYWARD := $(BUILT)/$(TARGET)/release/keyward
-STATIC  := RUSTFLAGS='-C target-feature=+crt-static' cargo
+STATIC  := OPENSSL_SRC_PERL='$(CURDIR)/.ci/perl' RUSTFLAGS='-C target-feature=+crt-static' cargo
 RELEASE := --locked --release --target $(TARGET)
 STAGES  := check test static interop bench
 
@@ -19,7 +19,9 @@ demo: build ## shows the main job in a minute: a call allowed, one denied, one m
 
 build: ## builds the static binary
 	@.ci/need build
-	$(STATIC) build $(RELEASE) --bin keyward && ls -l $(KEYWARD)
+	$(STATIC) build $(RELEASE) --bin keyward
+	@.ci/threads $(BUILT)/$(TARGET)/release
+	@ls -l $(KEYWARD)
 
 test: ## runs the tests against a debug build
 	@.ci/need test
