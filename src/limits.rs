@@ -226,6 +226,10 @@ pub const SSH_LOST_AFTER: Duration = Duration::from_secs(30);
 pub const SSH_PATH_BYTES: usize = 4096;
 /// Longest message of an agent, in bytes.
 pub const SSH_AGENT_BYTES: usize = 256 * 1024;
+/// How much of a command's output a host may send ahead, in bytes; what was not read yet is in memory.
+pub const SSH_WINDOW_BYTES: u32 = 1024 * 1024;
+/// Largest part of that in one packet, in bytes. Source: libssh2.h, `LIBSSH2_CHANNEL_PACKET_DEFAULT`.
+pub const SSH_PACKET_BYTES: u32 = 32 * 1024;
 /// How long the script that a command runs under may take to report its process group, once it is to be stopped.
 pub const SSH_REPORT_FOR: Duration = Duration::from_secs(1);
 /// How long a host may take to send a signal.

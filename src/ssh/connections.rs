@@ -88,7 +88,8 @@ impl Connections {
             Ok(line)
         });
         let ready = prepared.map_err(|cause| Acted::as_known(fault(cause))).and_then(|line| {
-            let step = |session: &Session| session.channel_session();
+            let (window, packet) = (limits::SSH_WINDOW_BYTES, limits::SSH_PACKET_BYTES);
+            let step = |session: &Session| session.channel_open("session", window, packet, None);
             Ok((line, self.ready(target, key, &waiter, step, Cause::NoChannel)?))
         });
         let (line, (mut link, channel)) = match ready {
