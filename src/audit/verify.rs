@@ -74,11 +74,7 @@ pub struct Report {
 /// A file cannot be read; a file that is missing is damage.
 pub fn verify(audit: &Path, anchors: &Anchors) -> io::Result<Report> {
     // Before the segments are listed: whatever is written meanwhile stands behind it.
-    let head = match std::fs::read(audit.join("head")) {
-        Ok(text) => Head::parse(&text),
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => None,
-        Err(fault) => return Err(fault),
-    };
+    let head = Local::read(&audit.join("head"))?;
     let numbers = folder::segments(audit)?;
     let mut walk = Walk::new(audit, anchors, head, numbers.last().copied());
     let walked = walk.go(&numbers).and_then(|()| walk.finish());
@@ -93,6 +89,41 @@ pub fn verify(audit: &Path, anchors: &Anchors) -> io::Result<Report> {
     report.damage = fault;
     report.is_anchored &= report.damage.is_none();
     Ok(report)
+}
+
+/// What `audit/head` says.
+#[derive(Clone, Copy)]
+enum Local {
+    /// It is not there, as in a copy of the segments alone.
+    Gone,
+    /// It makes no sense, so nothing is appended.
+    Unreadable,
+    Names(Head),
+}
+
+impl Local {
+    /// Reads the file, which may be written over meanwhile: until it is the same twice.
+    fn read(path: &Path) -> io::Result<Self> {
+        const TIMES: usize = 16;
+        let mut last = None;
+        for _ in 0..TIMES {
+            match std::fs::read(path) {
+                Ok(text) if last.as_ref() == Some(&text) => break,
+                Ok(text) => last = Some(text),
+                Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Self::Gone),
+                Err(fault) => return Err(fault),
+            }
+        }
+        let head = last.as_deref().and_then(Head::parse);
+        Ok(head.map_or(Self::Unreadable, Self::Names))
+    }
+
+    fn head(self) -> Option<Head> {
+        match self {
+            Self::Gone | Self::Unreadable => None,
+            Self::Names(head) => Some(head),
+        }
+    }
 }
 
 /// Why a walk goes no further.
@@ -111,11 +142,12 @@ impl From<io::Error> for Stop {
 struct Walk<'a> {
     audit: &'a Path,
     anchors: &'a Anchors,
-    /// What `audit/head` says.
-    local: Option<Head>,
+    local: Local,
     newest: Option<u64>,
     report: Report,
     segment: u64,
+    /// Where in its segment the last good row ends; 0 where that segment was pruned.
+    end: u64,
     seq: u64,
     hash: Hash,
     key: Option<PublicKey>,
@@ -123,12 +155,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(
-        audit: &'a Path,
-        anchors: &'a Anchors,
-        local: Option<Head>,
-        newest: Option<u64>,
-    ) -> Self {
+    fn new(audit: &'a Path, anchors: &'a Anchors, local: Local, newest: Option<u64>) -> Self {
         Self {
             audit,
             anchors,
@@ -136,6 +163,7 @@ impl<'a> Walk<'a> {
             newest,
             report: Report::default(),
             segment: 0,
+            end: 0,
             seq: 0,
             hash: Hash::NONE,
             key: None,
@@ -208,6 +236,7 @@ impl<'a> Walk<'a> {
         if row.place != (Place { seq: self.seq + 1, prev: self.hash }) {
             return Err(self.damage(misplaced(&row.place, self.seq + 1)));
         }
+        self.end = first.len() as u64;
         self.begin(&row, &start)?;
         self.noted.extend(&start.torn);
         self.report.rows += 1;
@@ -251,8 +280,21 @@ impl<'a> Walk<'a> {
             row: seq,
             what: "a head names another row with this number".into(),
         };
-        if self.local.is_some_and(|head| head.seq == seq && head.hash != hash) {
-            return Err(Stop::Damage(other()));
+        if let Some(head) = self.local.head().filter(|head| head.seq == seq) {
+            let here = Head {
+                chain: self.report.chain.unwrap_or(head.chain),
+                segment: self.segment,
+                bytes: self.end,
+                seq,
+                hash,
+            };
+            if head.hash != hash {
+                return Err(Stop::Damage(other()));
+            }
+            if head != here {
+                let what = "audit/head says that it stands elsewhere".into();
+                return Err(Stop::Damage(Damage { what, ..other() }));
+            }
         }
         if let Some(head) = self.anchors.head.filter(|head| head.seq == seq) {
             if head.hash != hash || Some(head.chain) != self.report.chain {
@@ -272,9 +314,9 @@ impl<'a> Walk<'a> {
         let is_last = Some(self.segment) == self.newest && lines.next_line()?.is_none();
         let is_cut = !line.ends_with(b"\n");
         let is_uncovered = match self.local {
-            Some(head) => head.seq <= self.seq,
+            Local::Names(head) => head.seq <= self.seq,
             // Without a head nobody says what was acknowledged.
-            None => is_cut,
+            Local::Gone | Local::Unreadable => is_cut,
         };
         if !(is_last && is_uncovered) {
             return Err(self.damage(if is_cut { "the row is cut short" } else { what }));
@@ -299,7 +341,10 @@ impl<'a> Walk<'a> {
         {
             return Err(self.damage(what));
         }
-        let heads = [self.local.map(|it| it.seq), self.anchors.head.map(|it| it.seq)];
+        if matches!(self.local, Local::Unreadable) {
+            return Err(self.damage("audit/head is unreadable"));
+        }
+        let heads = [self.local.head().map(|it| it.seq), self.anchors.head.map(|it| it.seq)];
         if heads.into_iter().flatten().any(|seq| seq > self.seq) {
             return Err(self.damage("rows that a head names are missing from the end"));
         }

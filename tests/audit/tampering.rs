@@ -258,3 +258,35 @@ fn pruning_leaves_no_head_that_names_what_is_gone() {
     assert_eq!(home.chain().commit(&batch("y"), now_ms() + 86_400_000), Ok(5));
     home.verifies();
 }
+
+/// Nothing is appended behind a head that makes no sense, so whoever asks is told.
+#[test]
+fn a_head_that_does_not_fit_is_found() {
+    let home = hundred("head");
+    let path = home.audit_folder().join("head");
+    let text = fs::read_to_string(&path).unwrap();
+    let end = fs::metadata(home.segment(1)).unwrap().len();
+    let bytes = format!("\"bytes\":{end},");
+    assert!(text.contains(&bytes));
+    for (from, to) in [
+        (bytes.as_str(), "\"bytes\":17,"),
+        ("\"segment\":1,", "\"segment\":2,"),
+        (
+            "{\"chain\":\"",
+            "{\"chain\":\"0000000000000000000000000000000000000000000000000000000000000000",
+        ),
+        ("{", ""),
+    ] {
+        let mut changed = text.replace(from, to);
+        if from.starts_with("{\"chain") {
+            changed = changed.replacen(&text[10..74], "", 1);
+        }
+        fs::write(&path, changed).unwrap();
+        assert!(home.chain().commit(&batch("x"), now_ms()).is_err(), "{from}");
+        assert!(home.damage().is_some(), "{from}");
+        agrees(&home, from);
+    }
+    fs::write(&path, text).unwrap();
+    home.chain().commit(&batch("x"), now_ms()).unwrap();
+    agrees(&home, "good");
+}

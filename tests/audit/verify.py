@@ -31,6 +31,9 @@ HEAD = re.compile(
     r'\{"chain":"([0-9a-f]{64})","seq":([0-9]+),"hash":"([0-9a-f]{64})",'
     r'"key":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"\}'
 )
+LOCAL = re.compile(
+    rb'\{"chain":"([0-9a-f]{64})","segment":([0-9]+),"bytes":([0-9]+),"seq":([0-9]+),"hash":"([0-9a-f]{64})"\}'
+)
 ROW_BYTES = 1024 * 1024
 
 
@@ -99,15 +102,18 @@ class Walk:
     def __init__(self, folder, head):
         self.folder, self.head = folder, head
         self.chain = self.key = None
-        self.segment, self.seq, self.hash = 0, 0, bytes(32)
+        self.segment, self.end, self.seq, self.hash = 0, 0, 0, bytes(32)
         self.rows = self.segments = 0
         self.opened, self.noted = [], []
         self.anchored = self.pruned = False
         try:
-            with open(os.path.join(folder, "head")) as file:
-                self.local = json.load(file)
+            with open(os.path.join(folder, "head"), "rb") as file:
+                found = LOCAL.fullmatch(file.read().rstrip(b" \n"))
+            self.local = found and {"chain": found[1].decode(), "hash": found[5].decode(), "seq": int(found[4]),
+                                    "at": (int(found[2]), int(found[3]))}
+            self.unreadable = found is None
         except FileNotFoundError:
-            self.local = None
+            self.local, self.unreadable = None, False
 
     def go(self):
         numbers = segments(self.folder)
@@ -141,6 +147,7 @@ class Walk:
     def take(self, at, line):
         self.parsed = False
         row = Row(line)
+        self.end = len(line) if at == 0 else self.end + len(line)
         start = parse_start(row.sealed)
         if at == 0:
             if start is None:
@@ -180,7 +187,8 @@ class Walk:
     def passed(self, row):
         self.seq, self.hash = row.seq, row.hash
         self.parsed = True
-        if self.local and self.local["seq"] == row.seq and self.local["hash"] != row.hash.hex():
+        here = {"chain": self.chain.hex(), "hash": row.hash.hex(), "seq": row.seq, "at": (self.segment, self.end)}
+        if self.local and self.local["seq"] == row.seq and self.local != here:
             self.seq -= 1
             raise Damage("head")
         if self.head and self.head["seq"] == row.seq:
@@ -204,6 +212,8 @@ class Walk:
         for segment, *_ in kept - set(self.noted):
             if segment < numbers[-1] and segment + 1 >= numbers[0]:
                 raise Damage("torn")
+        if self.unreadable:
+            raise Damage("head")
         if any(head and head["seq"] > self.seq for head in (self.local, self.head)):
             raise Damage("cut")
 

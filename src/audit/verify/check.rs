@@ -126,6 +126,7 @@ fn take(
         let expected = Place { seq: walk.seq + 1, prev: walk.hash };
         match row {
             Ok((place, hash)) if *place == expected => {
+                walk.end += line.len() as u64;
                 walk.pass(place.seq, *hash)?;
                 walk.report.rows += 1;
                 walk.report.bytes += line.len() as u64;
