@@ -190,6 +190,7 @@ mod tests {
             ("a\x1b[31mb\x07", "a\\u{1b}[31mb\\u{7}"),
             ("one\r\ntwo\u{9b}2J", "one\\u{d}\\u{a}two\\u{9b}2J"),
             ("x\u{202e}y\u{200b}\u{feff}", "x\\u{202e}y\\u{200b}\\u{feff}"),
+            ("a\u{61c}b\u{3164}\u{e0041}", "a\\u{61c}b\\u{3164}\\u{e0041}"),
             ("plain \"é\" 漢", "plain \"é\" 漢"),
         ] {
             assert_eq!(seen(text), shown);

@@ -178,7 +178,7 @@ mod tests {
             findings.news(false) + &findings.summary(false, false),
             "ok      home           /h\n\
              note    kernel         old; try: a newer one\n\
-             broken  record         gone\\n\\u{1b}[2J; try: keyward init\n\n\
+             broken  record         gone\\u{a}\\u{1b}[2J; try: keyward init\n\n\
              1 ok, 1 to note, 1 broken; isolation: not shown\n"
         );
         assert_eq!(findings.news(true), "");
