@@ -66,7 +66,10 @@ impl Zone {
 }
 
 fn read(path: &str) -> std::io::Result<Vec<u8>> {
-    let file = File::open(path)?;
+    // Whoever named a pipe should not be waited for.
+    let flags =
+        rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?);
     if !file.metadata()?.is_file() {
         return Err(std::io::ErrorKind::InvalidInput.into());
     }
