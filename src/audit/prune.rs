@@ -7,14 +7,16 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use rustix::fs::OFlags;
+use rustix::fs::{FallocateFlags, OFlags};
 
 use super::chain::{Chain, Settings};
 use super::head::SignedHead;
 use super::row::Row;
+use super::tail::Tail;
 use super::verify::{self, Anchors};
 use super::{Unavailable, folder};
 
@@ -47,6 +49,16 @@ impl fmt::Display for PruneFault {
     }
 }
 
+impl PruneFault {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::NotCovered(_) => "keyward audit verify --head, which says where",
+            Self::Record(fault) => fault.remedy(),
+        }
+    }
+}
+
 impl From<io::Error> for PruneFault {
     fn from(fault: io::Error) -> Self {
         Self::Record(fault.into())
@@ -68,14 +80,15 @@ pub fn prune(audit: &Path, head: &SignedHead) -> Result<Pruned, PruneFault> {
         let file = folder::open_own(&audit.join("head"), OFlags::RDWR)?;
         tail.head(local.chain).write(&file)?;
         file.sync_all()?;
-        Ok(remove(audit, head.seq, tail.start.segment)?)
+        Ok(remove(audit, head.seq, tail)?)
     });
     removed.map_err(PruneFault::Record)
 }
 
-fn remove(audit: &Path, covered: u64, newest: u64) -> io::Result<Pruned> {
+fn remove(audit: &Path, covered: u64, tail: &Tail) -> io::Result<Pruned> {
+    let newest = tail.start.segment;
     let mut kept = match std::fs::read(audit.join("pruned.jsonl")) {
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(fault) if fault.kind() == ErrorKind::NotFound => Vec::new(),
         text => text?,
     };
     let (mut goes, mut pruned) = (Vec::new(), Pruned::default());
@@ -98,7 +111,7 @@ fn remove(audit: &Path, covered: u64, newest: u64) -> io::Result<Pruned> {
     if goes.is_empty() {
         return Ok(pruned);
     }
-    write_kept(audit, &kept)?;
+    write_kept_somehow(audit, &kept, tail)?;
     for number in &goes {
         std::fs::remove_file(folder::segment(audit, *number))?;
     }
@@ -119,10 +132,29 @@ fn end_of_lines(text: &[u8], count: u64) -> usize {
     lines.map(|(line, _)| line.len()).sum()
 }
 
+/// On a full disk the room that is kept behind the newest segment's end is lent for it: pruning gives back more.
+fn write_kept_somehow(audit: &Path, kept: &[u8], tail: &Tail) -> io::Result<()> {
+    const BLOCK_BYTES: u64 = 512;
+    let Err(fault) = write_kept(audit, kept) else { return Ok(()) };
+    std::fs::remove_file(audit.join("pruned.new")).ok();
+    let room = (tail.file.metadata()?.blocks() * BLOCK_BYTES).saturating_sub(tail.bytes);
+    if !matches!(fault.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) || room == 0 {
+        return Err(fault);
+    }
+    tail.file.set_len(tail.bytes)?;
+    let written = write_kept(audit, kept);
+    if written.is_err() {
+        std::fs::remove_file(audit.join("pruned.new")).ok();
+        // Whoever had it may count on it still.
+        rustix::fs::fallocate(&tail.file, FallocateFlags::KEEP_SIZE, tail.bytes, room).ok();
+    }
+    written
+}
+
 fn write_kept(audit: &Path, kept: &[u8]) -> io::Result<()> {
     let unfinished = audit.join("pruned.new");
     match std::fs::remove_file(&unfinished) {
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+        Err(fault) if fault.kind() == ErrorKind::NotFound => {}
         removed => removed?,
     }
     let mut file = folder::create(&unfinished)?;

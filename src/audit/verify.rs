@@ -102,20 +102,22 @@ enum Local {
 }
 
 impl Local {
-    /// Reads the file, which may be written over meanwhile: until it is the same twice.
+    /// Reads the file, which may be written over meanwhile: until it says the same twice.
     fn read(path: &Path) -> io::Result<Self> {
         const TIMES: usize = 16;
-        let mut last = None;
+        let file = match File::open(path) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Self::Gone),
+            file => file?,
+        };
+        let mut last = Head::read(&file)?;
         for _ in 0..TIMES {
-            match std::fs::read(path) {
-                Ok(text) if last.as_ref() == Some(&text) => break,
-                Ok(text) => last = Some(text),
-                Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Self::Gone),
-                Err(fault) => return Err(fault),
+            let again = Head::read(&file)?;
+            if again == last && again.is_some() {
+                break;
             }
+            last = again;
         }
-        let head = last.as_deref().and_then(Head::parse);
-        Ok(head.map_or(Self::Unreadable, Self::Names))
+        Ok(last.map_or(Self::Unreadable, Self::Names))
     }
 
     fn head(self) -> Option<Head> {

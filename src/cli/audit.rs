@@ -148,11 +148,9 @@ pub(super) fn prune(home: Option<PathBuf>, before: &Path) -> Exit {
             "{} segments removed; the first row left is {}",
             pruned.segments, pruned.first_row
         )),
-        Err(fault) => print::trouble(
-            &format!("audit prune: {fault}"),
-            "keyward audit verify --head, which says where",
-            Exit::Failed,
-        ),
+        Err(fault) => {
+            print::trouble(&format!("audit prune: {fault}"), fault.remedy(), Exit::Failed)
+        }
     }
 }
 

@@ -6,9 +6,9 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use keyward::audit::{Unavailable, close_abandoned};
+use keyward::audit::{Unavailable, close_abandoned, prune};
 
-use super::harness::{Home, call, child, ended, intent, refused, small_segments};
+use super::harness::{Home, batch, call, child, ended, intent, now_ms, refused, small_segments};
 
 /// Runs a test of this file in a mount namespace, with an empty file system of 1 MiB for its home.
 #[track_caller]
@@ -124,6 +124,29 @@ fn neighbour() {
     drop(audit);
     assert!(home.verifies().segments > 2);
     assert_eq!(home.events().iter().filter(|it| it.kind == "ended").count(), 240);
+}
+
+#[test]
+fn a_full_disk_can_be_pruned() {
+    in_a_small_disk("pruned");
+}
+
+#[test]
+#[ignore = "needs the small disk that the test above makes"]
+fn pruned() {
+    let home = Home::at(disk().join("home"), false);
+    let mut chain = home.chain();
+    for day in 0..4 {
+        chain.commit(&batch("x"), now_ms() + day * 86_400_000).unwrap();
+    }
+    let head = chain.signed_head().unwrap();
+    let neighbour = fill(&disk());
+    assert!(fs::write(disk().join("one"), "more").is_err(), "the disk is full");
+    assert_eq!(prune(&home.audit_folder(), &head).unwrap().segments, 3);
+    assert_eq!(home.verifies().segments, 1);
+    chain.commit(&batch("y"), now_ms() + 3 * 86_400_000).unwrap();
+    fs::remove_file(neighbour).unwrap();
+    home.verifies();
 }
 
 #[test]

@@ -108,7 +108,8 @@ class Walk:
         self.anchored = self.pruned = False
         try:
             with open(os.path.join(folder, "head"), "rb") as file:
-                found = LOCAL.fullmatch(file.read().rstrip(b" \n"))
+                text = file.read(320)
+            found = len(text) == 320 and LOCAL.fullmatch(text.rstrip(b" \n")) or None
             self.local = found and {"chain": found[1].decode(), "hash": found[5].decode(), "seq": int(found[4]),
                                     "at": (int(found[2]), int(found[3]))}
             self.unreadable = found is None
