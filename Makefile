@@ -4,7 +4,8 @@
 TARGET  ?= $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 BUILT   := $(or $(CARGO_TARGET_DIR),target)
 KEYWARD := $(BUILT)/$(TARGET)/release/keyward
-STATIC  := OPENSSL_SRC_PERL='$(CURDIR)/.ci/perl' RUSTFLAGS='-C target-feature=+crt-static' cargo
+# OpenSSL is most of the binary, and what is fast in it is assembly.
+STATIC  := CFLAGS=-Os OPENSSL_SRC_PERL='$(CURDIR)/.ci/perl' RUSTFLAGS='-C target-feature=+crt-static' cargo
 RELEASE := --locked --release --target $(TARGET)
 STAGES  := check test static interop bench
 
