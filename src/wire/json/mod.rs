@@ -51,7 +51,7 @@ pub enum Kind {
 pub struct Checked<'a> {
     /// The value. Each walk over it scans it.
     pub value: Json<'a>,
-    /// What makes [walks](Json::in_checked) over large values quick.
+    /// What makes walks over large values quick.
     pub spans: Spans,
     /// Whether the escape of half a surrogate pair stands anywhere in it, keys included.
     pub lone_surrogate: bool,
