@@ -267,7 +267,7 @@ pub const HELD_STREAM_MIN: Duration = Duration::from_millis(50);
 /// Helpers that flood their streams and are read as fast as they print.
 pub const FLOODS_AT_FULL_SPEED: usize = 4;
 /// How fast more of them are read, all together.
-pub const FLOODS_BYTES_PER_SECOND: u64 = 512 * 1024 * 1024;
+pub const FLOODS_BYTES_PER_SECOND: u64 = 256 * 1024 * 1024;
 /// How long a guard tries to end everything below it.
 pub const END_FOR: Duration = Duration::from_secs(5);
 /// How long a guard's word about that is awaited.
