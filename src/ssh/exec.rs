@@ -1,7 +1,8 @@
 //! One command in one channel, from the request to the last byte.
 //!
 //! Invariant: both streams are read in turn, whatever else happens; of "its end was seen" and "it was cut" the
-//! first stands; and an end is told only where the server said it.
+//! first stands; and an end is told only where the server said it, but for the status 0, which the binding cannot tell from
+//! silence.
 
 use std::time::{Duration, Instant};
 

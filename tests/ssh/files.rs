@@ -38,6 +38,30 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+fn of_two_files_one_stays_whatever_the_host_refuses() {
+    for (refused, left_over) in [("rename", "new"), ("remove", "former")] {
+        let subsystem = format!("Subsystem sftp internal-sftp -P {refused}\n");
+        let (server, scene) = (Server::with(&["ed25519"], &subsystem), Scene::new());
+        let (target, there) = (scene.target(&server), Folder::new("there"));
+        let path = there.path.join("file");
+        fs::write(&path, "former").unwrap();
+        let stored = put(&scene, &target, &path, b"new", &there.path);
+        let Put::Broken { cause: Some(FileCause::Denied), stopped: None, left } = stored else {
+            panic!("{refused}: {stored:?}");
+        };
+        let part = match (refused, left) {
+            ("rename", Left::PartAlone(part)) | ("remove", Left::Part(part)) => part,
+            (_, left) => panic!("{refused}: {left:?}"),
+        };
+        assert_eq!(fs::read(part).unwrap(), b"new", "what is named is there");
+        assert_eq!(path.exists(), left_over == "former");
+        if path.exists() {
+            assert_eq!(fs::read(&path).unwrap(), b"former");
+        }
+    }
+}
+
+#[test]
 fn a_file_is_stored_whole_replaced_and_read_again() {
     let (server, scene, there) = (Server::start(), Scene::new(), Folder::new("there"));
     let target = scene.target(&server);

@@ -142,7 +142,6 @@ fn s6_a_silent_command_is_waited_for() {
 
 /// S6, as it is in life.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "45 s of silence: for the release build")]
 fn s6_a_command_that_is_silent_for_45_seconds_is_waited_for() {
     let (server, scene) = (Server::start(), Scene::new());
     let target = scene.target(&server);
