@@ -62,6 +62,29 @@ fn a_host_in_order() {
     found.tells("ok web: ", &["stored with the first login"]);
 }
 
+/// Some clients give their children a socket for stdin. A key that is tried is of nobody's concern there.
+#[test]
+fn whoever_holds_its_stdin_is_told_nothing() {
+    use std::io::Read as _;
+    use std::os::fd::OwnedFd;
+
+    let (mut peer, stdin) = std::os::unix::net::UnixStream::pair().unwrap();
+    let stage = Stage::new(2222, json!({ "host_key": "accept-new" }));
+    let ended = std::process::Command::new(crate::harness::keyward_bin())
+        .args(["doctor", "--json", "--home"])
+        .arg(stage.home.path())
+        .stdin(OwnedFd::from(stdin))
+        .output()
+        .unwrap();
+    let said = String::from_utf8(ended.stdout).unwrap();
+    let key = said.lines().find(|line| line.contains("ssh-ed25519") || line.contains("ed25519"));
+    assert!(key.is_some_and(|line| line.contains(r#""level":"ok""#)), "{said}");
+    let mut heard = Vec::new();
+    peer.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+    peer.read_to_end(&mut heard).unwrap();
+    assert_eq!(heard, b"", "something was said to it");
+}
+
 #[test]
 fn keys_of_each_broken_kind() {
     let alone = Alone::new(json!({}));
