@@ -69,6 +69,8 @@ fn whoever_holds_its_stdin_is_told_nothing() {
     use std::os::fd::OwnedFd;
 
     let (mut peer, stdin) = std::os::unix::net::UnixStream::pair().unwrap();
+    // Whoever waits for an answer need not wait long.
+    peer.shutdown(std::net::Shutdown::Write).unwrap();
     let stage = Stage::new(2222, json!({ "host_key": "accept-new" }));
     let ended = std::process::Command::new(crate::harness::keyward_bin())
         .args(["doctor", "--json", "--home"])
