@@ -4,7 +4,7 @@
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
 //! [`large`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`], [`examination`]), effects
-//! ([`trust`], [`home`], [`window`], [`credential`], [`dial`], [`child`], [`ssh`], [`execute`],
+//! ([`cut`], [`trust`], [`home`], [`window`], [`credential`], [`dial`], [`child`], [`ssh`], [`execute`],
 //! [`audit`], [`witness`]), wiring ([`gateway`]) and commands ([`cli`]).
 
 pub mod action;
@@ -14,6 +14,7 @@ pub mod child;
 pub mod cli;
 pub mod clock;
 pub mod credential;
+pub mod cut;
 pub mod dial;
 pub mod examination;
 pub mod execute;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::order::{Order, Report, Step};
 use super::{Exit, Stop};
 use crate::clock::Deadline;
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 use crate::limits;
 use crate::state::StreamEnd;
 

@@ -44,7 +44,7 @@ use zeroize::Zeroizing;
 
 use crate::clock::Deadline;
 use crate::credential::redact::{Edge, Redactor};
-use crate::execute::cut::{Cut, WasCut};
+use crate::cut::{Cut, WasCut};
 use crate::limits;
 use crate::secret::Secret;
 use crate::state::StreamEnd;

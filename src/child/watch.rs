@@ -18,7 +18,7 @@ use super::process::Guard;
 use super::sink::{Collect, Observe, Sink};
 use super::{OnOverflow, Stop};
 use crate::clock::Deadline;
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 use crate::limits;
 
 /// One read.

@@ -167,7 +167,7 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::execute::cut::Cut;
+    use crate::cut::Cut;
 
     const LONG: Duration = Duration::from_secs(20);
 

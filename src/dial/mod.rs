@@ -179,7 +179,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::execute::cut::Cut;
+    use crate::cut::Cut;
 
     const LONG: Duration = Duration::from_secs(20);
 

@@ -8,7 +8,7 @@ use std::os::fd::BorrowedFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::clock::Deadline;
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 
 /// What stops a call on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

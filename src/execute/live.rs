@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::cut::Cut;
 use super::helper::Helpers;
 use super::http::Http;
 use super::ssh::Ssh;
 use super::{Execute, Job, Observation};
 use crate::authorize::Permitted;
 use crate::child::Children;
+use crate::cut::Cut;
 use crate::dial::Lookups;
 use crate::home::Home;
 

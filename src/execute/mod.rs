@@ -2,7 +2,6 @@
 //!
 //! Invariant: nothing here starts without a [`Job`], and a job holds an [`Authorized`].
 
-pub mod cut;
 mod helper;
 pub mod http;
 pub mod live;
@@ -14,11 +13,11 @@ use std::time::Duration;
 
 use crate::authorize::Authorized;
 use crate::clock::Deadline;
+use crate::cut::Cut;
 use crate::name::CallId;
 use crate::policy::Policy;
 use crate::policy::helper::Retained;
 use crate::state::{Kept, Outcome, Reason, State, StreamEnd};
-use cut::Cut;
 use ssh::{FileResult, SshResult};
 
 pub use crate::child::StdoutEnd;

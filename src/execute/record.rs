@@ -13,11 +13,11 @@ use std::sync::{Mutex, PoisonError};
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use super::cut::{Cut, WasCut};
 use super::{End, Execute, Job, Observation};
 use crate::action::http::{Header, HttpAction};
 use crate::action::ssh::{Command, Download, Exec, SshAction, Upload};
 use crate::authorize::{Grant, Permitted};
+use crate::cut::{Cut, WasCut};
 use crate::policy::config::HttpTarget;
 use crate::policy::helper::{Helper, Words};
 use crate::policy::host::SshHost;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::dispatch::resolve::Waiting;
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 use crate::limits;
 use crate::mcp::answer::{self, Line};
 use crate::mcp::revision::Revision;

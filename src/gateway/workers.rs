@@ -12,7 +12,7 @@ use super::linger;
 use super::page::Body;
 use super::resolve::{self, Resolved, Unresolved};
 use super::show::{self, Room};
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 use crate::execute::rate::Rate;
 use crate::execute::{End, Execute, Job, Observation};
 use crate::limits;

@@ -23,8 +23,8 @@ use super::fingerprint::Fingerprint;
 use super::link::Link;
 use super::random::random;
 use crate::clock::Deadline;
+use crate::cut::Cut;
 use crate::dial::{Stop, Waiter};
-use crate::execute::cut::Cut;
 use crate::limits;
 
 mod message {

@@ -24,8 +24,8 @@ use super::target::{StopBy, Target};
 use super::wrapper::{self, Marks, Token};
 use crate::child::Budget;
 use crate::clock::Deadline;
+use crate::cut::{Cut, WasCut};
 use crate::dial::{self, Lookups, Waiter};
-use crate::execute::cut::{Cut, WasCut};
 use crate::limits;
 
 /// How long connections are kept, and silent servers borne.

@@ -9,7 +9,7 @@ use crate::child::{
 };
 use crate::clock::Deadline;
 use crate::credential::redact::Redactor;
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 use crate::execute::http::{PostFault, Poster};
 use crate::limits;
 use crate::policy::witness::{Keeper, Witness};

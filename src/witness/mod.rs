@@ -17,7 +17,7 @@ pub use give::Means;
 
 use crate::audit::Audit;
 use crate::clock::Deadline;
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 use crate::limits;
 use crate::policy::witness::Witness;
 

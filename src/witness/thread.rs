@@ -11,7 +11,7 @@ use super::{Phase, Shared, lock};
 use crate::audit::event::Event;
 use crate::audit::{Chain, Settings};
 use crate::clock::Deadline;
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 use crate::limits;
 use crate::policy::witness::Witness;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use keyward::child::{Bounds, Children};
 use keyward::clock::Deadline;
 use keyward::credential::redact::Redactor;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::state::StreamEnd;
 
 use crate::killed::{MARK, ROLE, SCRIPT, marked_program};

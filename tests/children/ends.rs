@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use keyward::child::{Exit, Life, Stop};
 use keyward::clock::Deadline;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::state::StreamEnd;
 
 use crate::scene::{Scene, bounds, exited, stopped, text};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use keyward::child::{Children, Confinement, Program};
 use keyward::credential::redact::Redactor;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::secret::Secret;
 use nix::sys::signal::SigSet;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

@@ -44,7 +44,7 @@ fn a_start() {
             let mut program = scene.program("/bin/true", &[]);
             program.confinement = confinement.clone();
             assert_eq!(
-                scene.run_cut(program, bounds(), &keyward::execute::cut::Cut::new().unwrap()).life,
+                scene.run_cut(program, bounds(), &keyward::cut::Cut::new().unwrap()).life,
                 exited(0)
             );
         })

@@ -11,7 +11,7 @@ use keyward::child::{
 };
 use keyward::clock::Deadline;
 use keyward::credential::redact::Redactor;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::secret::Secret;
 use rustix::event::{Timespec, poll};
 

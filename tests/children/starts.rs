@@ -8,7 +8,7 @@ use std::time::Duration;
 use keyward::child::{Children, Life, Program, StartFault};
 use keyward::clock::Deadline;
 use keyward::credential::redact::Redactor;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::secret::Secret;
 use keyward::state::StreamEnd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use keyward::child::{Exit, OnOverflow, Retain, StdoutEnd, Stop};
 use keyward::credential::forms::Forms;
 use keyward::credential::redact::Redactor;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::name::Name;
 use keyward::policy::config::CredentialKind;
 use keyward::secret::Secret;

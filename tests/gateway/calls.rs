@@ -438,7 +438,7 @@ impl keyward::execute::Execute for Panics {
     fn run(
         &self,
         _: keyward::execute::Job,
-        cut: &keyward::execute::cut::Cut,
+        cut: &keyward::cut::Cut,
     ) -> keyward::execute::Observation {
         cut.begin().unwrap();
         panic!("a worker panics with {CANARY}");

@@ -7,7 +7,7 @@ use keyward::action::Action;
 use keyward::action::http::{HttpAction, HttpRequest};
 use keyward::authorize::{Authorized, Verdict, judge};
 use keyward::clock::Deadline;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::execute::live::Live;
 use keyward::execute::{Bounds, Execute, HttpResponse, Job, Observation};
 use keyward::name::CallId;

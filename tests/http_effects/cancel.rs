@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::execute::{End, Observation};
 
 use crate::call::{Call, Target, run};

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::execute::record::Recorder;
 use keyward::execute::{End, Observation};
 use keyward::state::Reason;

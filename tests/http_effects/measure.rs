@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::execute::{End, Execute as _};
 use keyward::state::Outcome;
 use ureq::Agent;

@@ -3,8 +3,8 @@
 use keyward::child::StdoutEnd;
 use keyward::credential::forms::Forms;
 use keyward::credential::redact::Redactor;
+use keyward::cut::Cut;
 use keyward::dial::DialFault;
-use keyward::execute::cut::Cut;
 use keyward::name::Name;
 use keyward::policy::config::CredentialKind;
 use keyward::secret::Secret;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use keyward::child::StdoutEnd;
 use keyward::clock::Deadline;
 use keyward::credential::redact::Redactor;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::ssh::{Cause, Download, Downloaded, FileCause, Got, Left, Put, Stop, Target, Upload};
 
 use crate::scene::{LIMIT, Scene, exited};

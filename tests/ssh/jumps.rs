@@ -35,8 +35,7 @@ fn a_host_is_reached_through_a_bastion_whose_key_is_judged_too() {
     let mut wide = bounds();
     wide.stdout_bytes = 4 << 20;
     let run = keyward::ssh::Run { command, stdin, bounds: wide, redactor: &redactor };
-    let seen =
-        scene.connections.run(&target, run, &keyward::execute::cut::Cut::new().unwrap()).seen;
+    let seen = scene.connections.run(&target, run, &keyward::cut::Cut::new().unwrap()).seen;
     assert!(seen.life == exited(0) && seen.stdout.bytes == given);
     assert_eq!(bastion.log().matches("Accepted publickey").count(), 1, "it is kept");
     assert_eq!(server.log().matches("Accepted publickey").count(), 1, "it is kept");

@@ -263,7 +263,7 @@ fn s26_an_agent_that_does_not_answer_costs_its_own_deadline() {
         assert_eq!(cause(&waiting.join().unwrap()), &Cause::Stopped(Waited::Deadline));
         assert!(begun.elapsed() < span * 2);
     });
-    let cut = keyward::execute::cut::Cut::new().unwrap();
+    let cut = keyward::cut::Cut::new().unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| scene.run_cut(&target, "echo", bounds(), &cut));
         let connected = server.log().matches("Connection from").count();

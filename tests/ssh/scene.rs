@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use keyward::child::{Budget, Retain};
 use keyward::clock::Deadline;
 use keyward::credential::redact::Redactor;
+use keyward::cut::Cut;
 use keyward::dial::Lookups;
-use keyward::execute::cut::Cut;
 use keyward::secret::Secret;
 use keyward::ssh::{
     Bounds, Cause, Connections, Exit, HostKeyRule, Life, Login, Patience, Run, Seen, Stop, StopBy,

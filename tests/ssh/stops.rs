@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use keyward::child::StdoutEnd;
-use keyward::execute::cut::Cut;
+use keyward::cut::Cut;
 use keyward::ssh::{Exit, Life, RemoteStop, Run, Stop, StopBy, Target};
 use keyward::state::StreamEnd;
 

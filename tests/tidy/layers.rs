@@ -11,6 +11,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     (
         "effects",
         &[
+            "cut",
             "trust",
             "home",
             "window",

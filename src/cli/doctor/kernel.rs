@@ -10,7 +10,7 @@ use crate::child::{
 };
 use crate::clock::Deadline;
 use crate::credential::redact::Redactor;
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 
 /// How long the program that is tried may take.
 const TRY_FOR: Duration = Duration::from_secs(10);

@@ -11,12 +11,12 @@ pub use excerpt::CAPTURED;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::cut::{Cut, WasCut};
 use super::{Diagnostics, End, HelperBounds, HelperResult, Job, Observation, Seen};
 use crate::authorize::Grant;
 use crate::child::{self, Children, Confinement, Exit, Life, Program, StartFault, Stop};
 use crate::credential::fetch::{Fetched, fetch_variables};
 use crate::credential::redact::Redactor;
+use crate::cut::{Cut, WasCut};
 use crate::home::Home;
 use crate::limits;
 use crate::policy::helper::{Helper, OnOverflow, ResultKind, Retained, Words};

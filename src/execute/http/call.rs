@@ -12,8 +12,8 @@ use rustix::event::PollFlags;
 
 use super::transport::LinkFault;
 use crate::clock::Deadline;
+use crate::cut::Cut;
 use crate::dial::{Stop, Waiter};
-use crate::execute::cut::Cut;
 
 thread_local! {
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };

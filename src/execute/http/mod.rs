@@ -25,12 +25,12 @@ pub use post::{PostFault, Poster};
 
 use ureq::http::Response;
 
-use super::cut::{Cut, WasCut};
 use super::{BodyEnd, End, HttpResponse, Job, Observation, Seen};
 use crate::action::http::{HttpAction, Scheme};
 use crate::authorize::Grant;
 use crate::credential::fetch::{Fetched, fetch};
 use crate::credential::redact::Redactor;
+use crate::cut::{Cut, WasCut};
 use crate::dial::{Host, Lookups, Stop};
 use crate::policy::config::HttpTarget;
 use crate::state::{Outcome, Reason};

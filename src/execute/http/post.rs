@@ -10,8 +10,8 @@ use ureq::http::{HeaderValue, Request, header};
 use super::call::Serving;
 use super::{pool, request};
 use crate::clock::Deadline;
+use crate::cut::Cut;
 use crate::dial::{Lookups, Stop};
-use crate::execute::cut::Cut;
 use crate::policy::witness::KeeperUrl;
 
 /// Posts texts. It has lookup threads of its own, so that a name that hangs takes none from actions.

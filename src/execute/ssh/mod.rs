@@ -17,12 +17,12 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::cut::{Cut, WasCut};
 use super::helper::{process_bytes, retain};
 use super::{Diagnostics, End, Job, Observation, Seen};
 use crate::action::ssh::{Exec, FileAccess, RemotePath, SshAction};
 use crate::authorize::Grant;
 use crate::child::Children;
+use crate::cut::{Cut, WasCut};
 use crate::dial::Lookups;
 use crate::home::Home;
 use crate::policy::host::{KeyFingerprint, SshHost};

@@ -9,7 +9,7 @@ use crate::action::{Action, Refused};
 use crate::audit::event::Configuration;
 use crate::authorize::{Authorized, Verdict, judge};
 use crate::clock::Deadline;
-use crate::execute::cut::Cut;
+use crate::cut::Cut;
 use crate::execute::{Bounds, Job};
 use crate::gateway::inflight::{Progress, Running};
 use crate::gateway::journal::{self, Came};
