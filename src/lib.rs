@@ -2,7 +2,7 @@
 //!
 //! The layers, each of which imports only from itself and from those above it:
 //! words ([`limits`], [`name`], [`secret`], [`state`], [`clock`],
-//! [`large`]), [`wire`] (bytes to JSON-RPC),
+//! [`large`], [`hex`]), [`wire`] (bytes to JSON-RPC),
 //! [`mcp`] (JSON-RPC to tool calls), judgement ([`action`], [`policy`], [`authorize`], [`examination`]), effects
 //! ([`cut`], [`trust`], [`home`], [`window`], [`credential`], [`dial`], [`child`], [`ssh`], [`execute`],
 //! [`audit`], [`witness`]), wiring ([`gateway`]) and commands ([`cli`]).
@@ -19,6 +19,7 @@ pub mod dial;
 pub mod examination;
 pub mod execute;
 pub mod gateway;
+pub mod hex;
 pub mod home;
 pub mod large;
 pub mod limits;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 
@@ -22,6 +22,7 @@ use super::chain::Settings;
 use super::event::{Ended, Event, Intent};
 use super::refusals::Refusals;
 use super::{Unavailable, open_calls};
+use crate::clock::now_ms;
 use crate::limits;
 use crate::name::{CallId, SessionId};
 
@@ -337,10 +338,4 @@ impl Counts {
 
 fn counts(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

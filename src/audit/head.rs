@@ -9,8 +9,9 @@ use std::os::unix::fs::FileExt as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::row::{ChainId, Hash, Rest, from_hex, hex};
+use super::row::{ChainId, Hash, Rest};
 use super::signing::{PublicKey, SigningKey};
+use crate::hex::{from_hex, hex};
 
 /// Length of the file: the object, blanks, LF. One sector, so it is replaced as a whole.
 const FILE_BYTES: usize = 320;

@@ -8,8 +8,9 @@ use std::path::Path;
 use hpke::{Deserializable as _, Kem as _, Serializable as _};
 use zeroize::Zeroizing;
 
-use super::row::{Hash, from_hex, hex};
+use super::row::Hash;
 use super::{Kem, random};
+use crate::hex::{from_hex, hex};
 use crate::secret::Secret;
 use crate::trust;
 

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
 use super::signing::{PublicKey, SigningKey};
+use crate::hex::{from_hex, hex};
 use crate::limits;
 
 const ROW_LABEL: &[u8] = b"keyward record row v1\0";
@@ -205,30 +206,6 @@ impl<'a> Rest<'a> {
         let number: u64 = text.parse().ok()?;
         (number.to_string() == text).then_some(number)
     }
-}
-
-/// Lower-case hex digits.
-pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let pair = |byte: &u8| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
-    bytes.iter().flat_map(pair).map(char::from).collect()
-}
-
-/// Reads exactly as many lower-case hex digits as the array needs.
-pub fn from_hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
-    let value = |digit: u8| match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        _ => None,
-    };
-    if text.len() != 2 * N {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(text.chunks_exact(2)) {
-        *byte = value(pair[0])? << 4 | value(pair[1])?;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

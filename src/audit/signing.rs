@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use zeroize::{Zeroize as _, Zeroizing};
 
 use super::random;
-use super::row::{from_hex, hex};
+use crate::hex::{from_hex, hex};
 
 /// Verifies rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,6 +19,7 @@ use crate::audit::event::Entry;
 use crate::audit::read::Events;
 use crate::audit::recipient::Identity;
 use crate::audit::{folder_of, identity_of, listed};
+use crate::clock;
 use crate::home::Home;
 use crate::wire::write::Object;
 use calls::Calls;
@@ -37,7 +38,7 @@ pub(super) fn run(
 ) -> Exit {
     let zone = Zone::here();
     let since =
-        filter.since.as_deref().map(|text| time::since(text, time::now_ms(), &zone).ok_or(text));
+        filter.since.as_deref().map(|text| time::since(text, clock::now_ms(), &zone).ok_or(text));
     let since_ms = match since.transpose() {
         Ok(since) => since.unwrap_or(0),
         Err(text) => {

@@ -42,7 +42,7 @@ pub(super) fn run(home: Option<PathBuf>, time: Option<&str>) -> Exit {
 /// Puts on record until when the window is to be open; no later than it could be.
 fn note(home: &Home, time: Duration) -> Result<(), Unavailable> {
     let for_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let until_ms = super::time::now_ms().saturating_add(for_ms);
+    let until_ms = crate::clock::now_ms().saturating_add(for_ms);
     audit::of(home, &mut Config::load(home))
         .submit(&Event::DebugWindow { until_ms })?
         .wait()

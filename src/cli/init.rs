@@ -6,9 +6,10 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Exit, print, time};
+use super::{Exit, print};
 use crate::audit::recipient::{Identity, Recipient};
 use crate::audit::{self, CreateFault};
+use crate::clock;
 use crate::clock::Deadline;
 use crate::home::{self, Home};
 use crate::limits;
@@ -105,7 +106,7 @@ fn take_turn(home: &Path) -> io::Result<File> {
 fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<String, CreateFault> {
     let (folder, kept) = (audit::folder_of(home), audit::identity_of(home));
     if new_chain || audit::is_leaving(&folder) {
-        let chain = audit::renew(&folder, time::now_ms())?;
+        let chain = audit::renew(&folder, clock::now_ms())?;
         return Ok(format!("{} (a new chain: {chain})", folder.display()));
     }
     if folder.join("head").exists() {
@@ -117,7 +118,7 @@ fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<Stri
         (auditors, "nothing here can open it".to_owned())
     };
     let sealed_to: Vec<String> = recipients.iter().map(Recipient::to_string).collect();
-    let made = audit::create(&folder, &recipients, time::now_ms())?;
+    let made = audit::create(&folder, &recipients, clock::now_ms())?;
     let chain = match made {
         audit::Made::Chain(chain) => format!("chain {chain}"),
         audit::Made::WasThere => "was there, left as it is".to_owned(),

@@ -1,18 +1,10 @@
 //! Moments as people write and read them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use super::zone::Zone;
 
 const DAY_MS: u64 = 86_400_000;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 3600;
-
-/// Now, in milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
 
 /// Reads a span before now (`90s`, `15m`, `2h`, `3d`), or a date, with or without a time of day: in the zone that it
 /// names (`Z`, `+01:00`), else in that of whoever asks.

@@ -3,7 +3,6 @@
 //! Invariant: no credential is read, nothing is looked up, and a call whose action is not in the file as a
 //! whole is not said to be.
 
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -18,6 +17,7 @@ use crate::action::http::{Header, HttpAction};
 use crate::action::ssh::{Command, Download, Exec, SshAction, Upload};
 use crate::authorize::{Grant, Permitted};
 use crate::cut::{Cut, WasCut};
+use crate::hex::hex;
 use crate::policy::config::HttpTarget;
 use crate::policy::helper::{Helper, Words};
 use crate::policy::host::SshHost;
@@ -257,11 +257,4 @@ impl Serialize for Headers<'_> {
         }
         map.end()
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-        text
-    })
 }

@@ -1,10 +1,11 @@
 //! What stands on record of an action before it begins: all that will be done, in words.
 
-use super::journal::{now_ms, rule};
+use super::journal::rule;
 use crate::action::http::HttpAction;
 use crate::action::ssh::{Command, Download, Exec, FileAccess, SshAction, Upload};
 use crate::audit::event::{Act, Digest, Intent};
 use crate::authorize::Permitted;
+use crate::clock::now_ms;
 use crate::name::CallId;
 use crate::policy::decide::DecidedBy;
 use crate::policy::helper::Words;

@@ -4,7 +4,6 @@
 //! is, or after the answer says that it is not; everything else is noted and waited for by nobody.
 
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
 
@@ -15,6 +14,7 @@ use crate::audit::{Audit, Ticket, Unavailable, ancestry, random};
 use crate::authorize::Permitted;
 use crate::execute::ssh::Moved;
 use crate::execute::{End, Observation, Seen};
+use crate::hex::hex;
 use crate::name::{CallId, Name};
 use crate::policy::Policy;
 use crate::policy::decide::{Decided, DecidedBy};
@@ -42,12 +42,6 @@ enum Begun {
     /// It is on its way there.
     Submitted(Ticket),
     Recorded,
-}
-
-/// Milliseconds since 1970.
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Ledger {
@@ -263,10 +257,6 @@ impl FingerprintKey {
 /// What stands for a frame's bytes: SHA-256 of the session's key and of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fingerprint([u8; 32]);
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
 
 /// A rule in the record's words.
 pub(super) fn rule(by: DecidedBy) -> Option<String> {

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::journal::{self, Ledger};
+use super::journal::Ledger;
 use super::linger;
 use super::page::Body;
 use super::resolve::{self, Resolved, Unresolved};
 use super::show::{self, Room};
+use crate::clock;
 use crate::cut::Cut;
 use crate::execute::rate::Rate;
 use crate::execute::{End, Execute, Job, Observation};
@@ -194,7 +195,7 @@ fn recorded(hands: &Hands, job: Job, cut: &Cut, received_ms: u64) -> Observation
         let end = End::NotDispatched(Reason::RecordUnavailable);
         return Observation::new(end, Some(message.into()));
     }
-    let dispatched_ms = journal::now_ms();
+    let dispatched_ms = clock::now_ms();
     let mut seen = run(hands, job, cut);
     if let Err(fault) = hands.ledger.conclude(call, &seen, dispatched_ms) {
         log::error!("{call}: its end was not recorded: {}", fault.word());

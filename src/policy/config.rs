@@ -15,6 +15,7 @@ use super::{
     Policy, check, decode, decode_credential, decode_helper, decode_ssh, retained, witness,
 };
 use crate::action::http::Origin;
+use crate::hex::hex;
 use crate::limits;
 use crate::name::Name;
 use crate::wire::json::{Defect, Json, JsonFault, line_and_column};
@@ -207,7 +208,7 @@ fn only(what: &str, remedy: &str) -> Vec<Fault> {
 
 /// SHA-256 of a configuration's text, in hex.
 pub(crate) fn digest(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(text))
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use super::random::random;
 use crate::clock::Deadline;
 use crate::cut::Cut;
 use crate::dial::{Stop, Waiter};
+use crate::hex::hex;
 use crate::limits;
 
 mod message {
@@ -157,7 +158,7 @@ impl Place {
         use rustix::fs::{Mode, OFlags, open};
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = open(folder, flags, Mode::empty())?;
-        let name = random::<8>()?.map(|byte| format!("{byte:02x}")).concat();
+        let name = hex(&random::<8>()?);
         let name = format!(".agent-{name}");
         let mut path = folder.join(&name);
         if SocketAddrUnix::new(&path).is_err() {

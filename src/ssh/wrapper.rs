@@ -13,6 +13,7 @@
 use std::fmt::Write as _;
 
 use super::seen::Exit;
+use crate::hex::hex;
 
 /// What sets a report of this script apart from whatever else is printed: fresh for each command.
 #[derive(Clone, Copy)]
@@ -29,10 +30,7 @@ impl Token {
     }
 
     fn hex(self) -> String {
-        self.0.iter().fold(String::new(), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-            text
-        })
+        hex(&self.0)
     }
 }
 

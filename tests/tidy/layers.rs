@@ -4,7 +4,7 @@ use crate::{Faults, says, sources};
 
 /// The layers from the lowest up: a module names others of its own layer and of those before it.
 const LAYERS: &[(&str, &[&str])] = &[
-    ("words", &["limits", "name", "secret", "state", "clock", "large"]),
+    ("words", &["limits", "name", "secret", "state", "clock", "large", "hex"]),
     ("wire", &["wire"]),
     ("mcp", &["mcp"]),
     ("judgement", &["action", "policy", "authorize", "examination"]),

@@ -14,12 +14,13 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Select, Sender, TryRecvError, bounded};
 
 use super::batch::Batch;
-use super::{Answer, Counts, Durable, Gauges, Item, Parts, Turn, counts, now_ms};
+use super::{Answer, Counts, Durable, Gauges, Item, Parts, Turn, counts};
 use crate::audit::Unavailable;
 use crate::audit::chain::{self, Chain};
 use crate::audit::event::Event;
 use crate::audit::open_calls::OpenCalls;
 use crate::audit::seal::Sealer;
+use crate::clock::now_ms;
 use crate::limits;
 
 /// How often is looked whether counted refusals are due.

@@ -16,7 +16,7 @@ impl Scratch {
         let path = std::env::temp_dir().join(format!(
             "keyward-chain-{}-{}",
             std::process::id(),
-            super::super::row::hex(&super::super::random::<8>())
+            crate::hex::hex(&super::super::random::<8>())
         ));
         let identity = Identity::fresh();
         create(&path, &[identity.recipient()], 1000).unwrap();

@@ -2,8 +2,9 @@ use std::convert::Infallible;
 
 use hpke::rand_core::{TryCryptoRng, TryRng};
 
-use super::super::row::{Hash, from_hex};
+use super::super::row::Hash;
 use super::*;
+use crate::hex::from_hex;
 
 /// Gives the bytes of the vector's `ikmE`.
 struct Fixed([u8; 32]);

@@ -8,11 +8,12 @@ use super::resolve::Waiting;
 use crate::action::{Action, Refused};
 use crate::audit::event::Configuration;
 use crate::authorize::{Authorized, Verdict, judge};
+use crate::clock;
 use crate::clock::Deadline;
 use crate::cut::Cut;
 use crate::execute::{Bounds, Job};
 use crate::gateway::inflight::{Progress, Running};
-use crate::gateway::journal::{self, Came};
+use crate::gateway::journal::Came;
 use crate::gateway::resolve::Resolved;
 use crate::gateway::show::{self, Room};
 use crate::gateway::tools;
@@ -73,7 +74,7 @@ impl Dispatch {
             return Some(answer::error(Some(id), false, Code::InvalidParams, message));
         };
         let (id, call, since) = (id.clone(), self.names.next(), Instant::now());
-        let (received_ms, tool_name) = (journal::now_ms(), name.to_string());
+        let (received_ms, tool_name) = (clock::now_ms(), name.to_string());
         let mut asking = Asking {
             id,
             revision,

@@ -7,6 +7,7 @@ use ssh2::{ErrorCode, File, FileStat, OpenFlags, OpenType};
 
 use super::{Failure, FileCause, Files, Plain, join, last_error};
 use crate::clock::Deadline;
+use crate::hex::hex;
 use crate::limits;
 use crate::ssh::fault::Fault;
 use crate::ssh::link::AGAIN;
@@ -141,7 +142,7 @@ fn run(
         return Err(FileCause::Kind.into());
     }
     let name = random::<16>().map_err(|_| FileCause::Failed)?;
-    let name = name.map(|byte| format!("{byte:02x}")).concat();
+    let name = hex(&name);
     let part = join(&folder, &format!(".keyward-{name}"));
     let is_synced = write(files, &part, upload, progress)?;
     if former.is_some() {

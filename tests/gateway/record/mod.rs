@@ -47,7 +47,7 @@ pub fn make(home: &Path) {
 }
 
 pub fn now_ms() -> u64 {
-    keyward::gateway::journal::now_ms()
+    keyward::clock::now_ms()
 }
 
 /// What the checker says of it, in which nothing may be damaged.

@@ -18,12 +18,13 @@ use crate::audit::{Audit, Unavailable, ancestry, random};
 use crate::cli::audit as record;
 use crate::cli::doctor::Connect;
 use crate::cli::doctor::finding::{Area, Findings};
-use crate::cli::time::now_ms;
 use crate::cli::{Exit, print};
 use crate::clock::Deadline;
+use crate::clock::now_ms;
 use crate::examination::{Arrival, Examination, Mark, Question};
 use crate::execute::End;
 use crate::execute::ssh::{Examined, Examiner, known_hosts_of};
+use crate::hex::hex;
 use crate::home::{Config, Home};
 use crate::limits;
 use crate::name::CallId;
@@ -130,7 +131,7 @@ impl Visits {
             client_version: None,
             revision: None,
             ancestry: ancestry::ancestry(),
-            fingerprint_key: key.iter().map(|byte| format!("{byte:02x}")).collect(),
+            fingerprint_key: hex(&key),
             dry_run: false,
         });
         audit.submit(&started)?.wait()?;
