@@ -12,6 +12,7 @@ pub mod ssh;
 use std::time::Duration;
 
 use crate::authorize::Authorized;
+use crate::child::Stderr;
 use crate::clock::Deadline;
 use crate::cut::Cut;
 use crate::name::CallId;
@@ -180,6 +181,27 @@ pub struct Diagnostics {
     pub debug_active: bool,
     /// How its streams ended.
     pub stream_end: StreamEnd,
+}
+
+impl Diagnostics {
+    /// Of what was kept of stderr, and of how it ended: with this status, or by this signal.
+    pub(crate) fn new(
+        stderr: &Stderr,
+        (exit_status, exit_signal): (Option<i64>, Option<String>),
+        stream_end: StreamEnd,
+        debug_active: bool,
+    ) -> Self {
+        Self {
+            stderr_bytes_seen: stderr.seen_bytes,
+            stderr_bytes_retained: stderr.kept.len() as u64,
+            stderr_kept: stderr.kept_how,
+            stderr_truncated: stderr.truncated,
+            exit_status,
+            exit_signal,
+            debug_active,
+            stream_end,
+        }
+    }
 }
 
 impl Observation {

@@ -154,16 +154,8 @@ fn observe(job: &Job, helper: &Helper, seen: child::Seen, debug_active: bool) ->
         Life::Ran { exit: Some(Exit::Signal(signal)), .. } => (None, Some(words::signal(*signal))),
         Life::Ran { exit: None, .. } | Life::NotStarted(_) => (None, None),
     };
-    let diagnostics = Diagnostics {
-        stderr_bytes_seen: stderr.seen_bytes,
-        stderr_bytes_retained: stderr.kept.len() as u64,
-        stderr_kept: stderr.kept_how,
-        stderr_truncated: stderr.truncated,
-        exit_status,
-        exit_signal,
-        debug_active,
-        stream_end,
-    };
+    let exit = (exit_status, exit_signal);
+    let diagnostics = Diagnostics::new(&stderr, exit, stream_end, debug_active);
     let printed = match helper.result() {
         ResultKind::Text => Printed::Text,
         ResultKind::Json => Printed::of(&stdout),

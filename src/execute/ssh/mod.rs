@@ -156,16 +156,8 @@ fn observe(acted: Acted<ssh::Seen>, debug_active: bool) -> Observation {
         Life::Ran { exit: Some(Exit::Signal(name)), .. } => (None, Some(words::signal(name))),
         Life::Ran { exit: None, .. } | Life::NotStarted(_) => (None, None),
     };
-    let diagnostics = Diagnostics {
-        stderr_bytes_seen: stderr.seen_bytes,
-        stderr_bytes_retained: stderr.kept.len() as u64,
-        stderr_kept: stderr.kept_how,
-        stderr_truncated: stderr.truncated,
-        exit_status,
-        exit_signal,
-        debug_active,
-        stream_end,
-    };
+    let exit = (exit_status, exit_signal);
+    let diagnostics = Diagnostics::new(&stderr, exit, stream_end, debug_active);
     let (end, message) = ended(life);
     let result = SshResult {
         stdout: stdout.bytes,
