@@ -34,6 +34,10 @@ impl Floods {
     pub(super) fn join(&self) -> Flow {
         Flow { floods: self.clone(), is_flood: false, resumes: None }
     }
+
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Flow {
@@ -55,12 +59,6 @@ impl Flow {
             _ => 0,
         };
         self.is_flood = is_flood;
-    }
-}
-
-impl Floods {
-    fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
     }
 }
 

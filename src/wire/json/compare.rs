@@ -239,6 +239,9 @@ fn compare(text: &str) {
                 Ok(_) => {
                     let value: serde_json::Value = serde_json::from_str(text).unwrap();
                     assert_eq!(rebuilt(checked.value), value, "{text:?}");
+                    let range = checked.value.range();
+                    let quick = Json::in_checked(text, &range, &checked.spans).unwrap();
+                    assert_eq!(rebuilt(quick), value, "{text:?}");
                 }
             }
         }

