@@ -32,7 +32,8 @@ pub fn complete(policy: &mut Policy, folder: Option<&Path>) -> Result<Vec<PathBu
         .iter()
         .map(|host| {
             let place = Place::root().member("ssh").member(host.name().as_str());
-            reading.host(host, &place.member("ssh_config"))
+            let key = if host.ssh_config().is_some() { "ssh_config" } else { "via" };
+            reading.host(host, &place.member(key))
         })
         .collect();
     if !reading.faults.is_empty() {
@@ -52,21 +53,22 @@ impl Reading<'_> {
     /// The host, and those through which it is reached.
     fn host(&mut self, host: &Arc<SshHost>, place: &Place) -> Arc<SshHost> {
         let via = host.via_entry().map(|via| self.host(via, place));
-        let Some(alias) = host.ssh_config() else {
-            return match via {
-                Some(via) => Arc::new(host.completed(Said { via: Some(via), ..Said::default() })),
-                None => Arc::clone(host),
-            };
+        let completed = match host.ssh_config() {
+            None if via.is_none() => return Arc::clone(host),
+            None => host.completed(Said { via, ..Said::default() }),
+            Some(alias) => {
+                let Some(resolved) = self.resolve(alias.as_str(), place) else {
+                    return Arc::clone(host);
+                };
+                let mut said = self.said(host.name(), &resolved, place);
+                let jumps = &resolved.proxy_jump;
+                // The entry's own word counts.
+                said.via = via.or_else(|| self.jumps(host.name(), jumps, place, 1));
+                let completed = host.completed(said);
+                self.check(&completed, alias.as_str(), place);
+                completed
+            }
         };
-        let Some(resolved) = self.resolve(alias.as_str(), place) else { return Arc::clone(host) };
-        let mut said = self.said(host.name(), &resolved, place);
-        said.via = match via {
-            // The entry's own word counts.
-            Some(via) => Some(via),
-            None => self.jumps(host.name(), &resolved.proxy_jump, place, 1),
-        };
-        let completed = host.completed(said);
-        self.check(&completed, alias.as_str(), place);
         let hops = std::iter::successors(completed.via(), |host| host.via()).count();
         if hops > limits::SSH_HOPS {
             let what = format!("leads through {hops} hosts, more than {}", limits::SSH_HOPS);
@@ -156,5 +158,47 @@ impl Reading<'_> {
                 format!("leads to {alias:?}, for which the OpenSSH configuration has no {keyword}");
             self.faults.add(place, what, format!("add a {keyword} there"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+    use crate::policy::config;
+
+    #[test]
+    fn hosts_on_the_way_are_counted_wherever_they_are_named() {
+        let folder = std::env::temp_dir().join(format!("keyward-alias-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        let text = "Host far\n ProxyJump j1,j2\nHost further\n ProxyJump j1,j2,j3\n\
+                    Host *\n User u\n IdentityFile /k\n";
+        fs::write(folder.join("config"), text).unwrap();
+        let complete = |far: &str| {
+            let text = format!(
+                r#"{{ "version": 1,
+                    "ssh": {{
+                        "a": {{ "address": "a.test", "user": "u", "credential": "c", "via": "b", "rules": [] }},
+                        "b": {{ "ssh_config": "{far}", "rules": [] }}
+                    }},
+                    "credentials": {{ "c": {{ "type": "ssh_key", "source": {{ "file": "/k" }} }} }} }}"#
+            );
+            let mut policy = config::parse(&text).unwrap();
+            let completed = super::complete(&mut policy, Some(&folder));
+            completed.map(|_| policy).map_err(|faults| {
+                faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            })
+        };
+        let policy = complete("far").unwrap();
+        let a = policy.host("a").unwrap();
+        let way = std::iter::successors(a.via(), |host| host.via()).filter_map(SshHost::address);
+        assert_eq!(way.map(ToString::to_string).collect::<Vec<_>>(), ["far", "j2", "j1"]);
+        let fault = complete("further").unwrap_err();
+        assert!(fault.contains("leads through 4 hosts, more than 3"), "{fault}");
+        assert!(fault.starts_with("$.ssh.a.via:"), "{fault}");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }
