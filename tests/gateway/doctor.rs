@@ -1,7 +1,7 @@
 //! `doctor`: each thing that can be wrong is found, and nothing is changed but that calls are closed.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
 use std::process::Command;
 
@@ -348,8 +348,12 @@ fn root_looks_as_the_homes_user_does() {
     let folder = Folder::new("root");
     let home = folder.path().join("home");
     chmod(folder.path(), 0o755);
+    // Where the checkout lies does not matter: this binary is somebody's who could replace it.
+    let program = folder.path().join("keyward");
+    fs::copy(keyward_bin(), &program).unwrap();
+    chown(&program, Some(4242), None).unwrap();
     let run = |arguments: &[&str], caller: &str| {
-        let launch = Launch::bare().env("SUDO_UID", caller);
+        let launch = Launch::of(&program).env("SUDO_UID", caller);
         let launch = arguments.iter().fold(launch, |launch, it| launch.arg(it));
         launch.arg("--home").arg(&home).run(b"")
     };
@@ -362,7 +366,7 @@ fn root_looks_as_the_homes_user_does() {
     found.notes("what sudo lets the agent's user do cannot be asked");
     let owners = everything(&home);
     assert!(owners.iter().all(|(path, ..)| fs::metadata(path).unwrap().uid() == 4242));
-    found.notes("not root's alone");
+    found.notes(&format!("{} is not root's alone", program.display()));
     Found::of(&run(&["doctor", "--json"], "0")).notes("sudo was called by root");
 }
 

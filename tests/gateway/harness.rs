@@ -140,7 +140,12 @@ impl Launch {
 
     /// The program without arguments, in an environment as clients give one.
     pub fn bare() -> Self {
-        let mut command = Command::new(keyward_bin());
+        Self::of(&keyward_bin())
+    }
+
+    /// A copy of the program, as [`Launch::bare`].
+    pub fn of(program: &Path) -> Self {
+        let mut command = Command::new(program);
         command.env_clear().env("HOME", "/nonexistent").env("PATH", "/usr/bin:/bin");
         Self { command, speaks: false, home: None }
     }
