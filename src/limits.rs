@@ -233,9 +233,9 @@ pub const SSH_PACKET_BYTES: u32 = 32 * 1024;
 /// How long the script that a command runs under may take to report its process group, once it is to be stopped.
 pub const SSH_REPORT_FOR: Duration = Duration::from_secs(1);
 /// How long a host may take to send a signal.
-pub const SSH_SIGNAL_FOR: Duration = Duration::from_secs(3);
+pub const SSH_SIGNAL_FOR: Duration = Duration::from_secs(5);
 /// How long it is watched whether a process group that was killed is gone.
-pub const SSH_KILL_SEEN_FOR: Duration = Duration::from_secs(2);
+pub const SSH_KILL_SEEN_FOR: Duration = Duration::from_secs(5);
 /// How often that is looked at, and the beginning of a line of which too little is there to tell what it is.
 pub const SSH_LOOK_EVERY: Duration = Duration::from_millis(50);
 /// What a host may say to a signal, in bytes: what a login shell prints first counts.
