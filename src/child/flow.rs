@@ -4,7 +4,8 @@
 //! they come. Of more, each waits its turn in its full pipe, so that all together stay at a rate that
 //! leaves the processors to the calls beside them.
 //!
-//! Invariant: who does not flood never waits, and no wait is longer than [`LONGEST`].
+//! Invariant: who does not flood never waits, nor makes anybody wait; and no wait is longer than
+//! [`LONGEST`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,6 +17,8 @@ use crate::limits;
 const FLOOD_BYTES: usize = 64 * 1024;
 /// A pause between two reads of one flood at most.
 const LONGEST: Duration = Duration::from_millis(50);
+/// Whoever prints nothing for so long while it is listened to floods no more.
+const SILENCE: Duration = Duration::from_millis(50);
 
 /// How many floods are read now, over all children of the process.
 #[derive(Clone, Default, Debug)]
@@ -27,12 +30,14 @@ pub(super) struct Flow {
     floods: Floods,
     is_flood: bool,
     resumes: Option<Instant>,
+    /// When a flood that has printed nothing more by then is none.
+    ebbs: Option<Instant>,
 }
 
 impl Floods {
     /// A child that has printed nothing yet.
     pub(super) fn join(&self) -> Flow {
-        Flow { floods: self.clone(), is_flood: false, resumes: None }
+        Flow { floods: self.clone(), is_flood: false, resumes: None, ebbs: None }
     }
 
     fn count(&self) -> usize {
@@ -45,6 +50,19 @@ impl Flow {
     pub(super) fn count(&mut self, read_bytes: usize, now: Instant) {
         self.set(read_bytes >= FLOOD_BYTES);
         self.resumes = self.is_flood.then(|| now + pause(self.floods.count(), read_bytes));
+        self.ebbs = self.resumes.map(|resumes| resumes + SILENCE);
+    }
+
+    /// Takes in that there was nothing to read, though it was looked.
+    pub(super) fn was_silent(&mut self, now: Instant) {
+        if self.ebbs.is_some_and(|ebbs| ebbs <= now) {
+            self.count(0, now);
+        }
+    }
+
+    /// When to look again at the latest, for the sake of the others.
+    pub(super) fn next(&self, now: Instant) -> Option<Instant> {
+        self.resumes(now).or(self.ebbs)
     }
 
     /// When the next bytes are read, where that is not now.
@@ -115,5 +133,23 @@ mod tests {
         assert_eq!(flows[0].resumes(resumes), None, "one has stopped");
         drop((flows, one_more));
         assert_eq!(floods.count(), 0);
+    }
+
+    #[test]
+    fn who_has_fallen_silent_makes_nobody_wait() {
+        let (floods, now) = (Floods::default(), Instant::now());
+        let mut flows: Vec<_> = (0..limits::FLOODS_AT_FULL_SPEED).map(|_| floods.join()).collect();
+        flows.iter_mut().for_each(|flow| flow.count(FLOOD_BYTES, now));
+        let mut one_more = floods.join();
+        one_more.count(FLOOD_BYTES, now);
+        assert!(one_more.resumes(now).is_some(), "it is one too many");
+        let flow = &mut flows[0];
+        let ebbs = flow.next(now).expect("it is looked again");
+        flow.was_silent(ebbs - Duration::from_millis(1));
+        assert_eq!(floods.count(), limits::FLOODS_AT_FULL_SPEED + 1, "too early to tell");
+        flow.was_silent(ebbs);
+        assert_eq!((floods.count(), flow.next(ebbs)), (limits::FLOODS_AT_FULL_SPEED, None));
+        one_more.count(FLOOD_BYTES, ebbs);
+        assert_eq!(one_more.resumes(ebbs), None, "one has fallen silent");
     }
 }

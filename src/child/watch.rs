@@ -110,6 +110,8 @@ struct Ready {
     stdin: bool,
     stdout: bool,
     stderr: bool,
+    /// Whether the streams were waited for.
+    listened: bool,
 }
 
 impl<'a> Watch<'a> {
@@ -180,6 +182,8 @@ impl<'a> Watch<'a> {
         }
         if ready.stdout || ready.stderr {
             self.flow.count(read_bytes, Instant::now());
+        } else if ready.listened {
+            self.flow.was_silent(Instant::now());
         }
     }
 
@@ -202,7 +206,8 @@ impl<'a> Watch<'a> {
             None => PollFd::from_borrowed_fd(guard, PollFlags::empty()),
         });
         let next = self.course.next();
-        let left = resumes.map_or(next, |at| at.min(next)).saturating_duration_since(now);
+        let next = self.flow.next(now).map_or(next, |at| at.min(next));
+        let left = next.saturating_duration_since(now);
         // A span that does not fit is longer than any limit.
         match poll(&mut waited, Timespec::try_from(left).ok().as_ref()) {
             Ok(_) => {}
@@ -217,6 +222,7 @@ impl<'a> Watch<'a> {
             stdin: is_ready(2),
             stdout: is_ready(3),
             stderr: is_ready(4),
+            listened: resumes.is_none(),
         })
     }
 

@@ -381,3 +381,28 @@ fn floods_while_nobody_reads() {
     assert_told(&answer(&mut gateway, 2), &json!({ "state": "outcome_unknown" }));
     gateway.end();
 }
+
+/// Who has shouted once and says nothing more is no flood: whoever prints beside them is read as fast as it prints.
+#[test]
+fn those_who_have_fallen_silent_hold_up_nobody() {
+    const SILENT: usize = 32;
+    let script =
+        r#"dd if=/dev/zero bs=65536 count=1 2>/dev/null; : >"$WORK/silent-$$"; exec sleep 60"#;
+    let much = "head -c 268435456 /dev/zero";
+    let stage = Stage::new(json!({ "silent": sh(script), "much": sh(much) }));
+    let mut gateway = stage.start();
+    let ids = || (10..).take(SILENT);
+    ids().for_each(|id| begin(&mut gateway, id, "silent"));
+    until("all have fallen silent", PATIENCE, || {
+        let files = std::fs::read_dir(stage.path("")).unwrap().flatten();
+        let said = files.filter(|it| it.file_name().to_string_lossy().starts_with("silent-"));
+        said.count() == SILENT
+    });
+    // Held up by as many, it would take half a minute.
+    let told = call(&mut gateway, 2, "much", json!({}));
+    assert_told(&told, &json!({ "state": "completed", "stdout_bytes_seen": 256 * MIB }));
+    ids().for_each(|id| gateway.say(&cancel(id)));
+    stage.wait_until_none_left(PATIENCE);
+    wait_for_states(&gateway, SILENT + 1);
+    gateway.end();
+}
