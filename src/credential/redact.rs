@@ -65,8 +65,14 @@ impl Redactor {
         if automaton.contains(b' ') {
             layers.extend(FORM_LAYERS);
         }
-        let begins_escape =
-            |byte| layers.iter().any(|layers| layers.iter().any(|escape| escape.begins(byte)));
+        // Each layer is of one of these, and they are looked at for every byte and every request.
+        let mut kinds: Vec<Escape> = Vec::new();
+        for escape in layers.iter().copied().flatten() {
+            if !kinds.contains(escape) {
+                kinds.push(*escape);
+            }
+        }
+        let begins_escape = |byte| kinds.iter().any(|escape| escape.begins(byte));
         let escapes = std::array::from_fn(|byte| begins_escape(byte as u8));
         let notable = std::array::from_fn(|byte| escapes[byte] || automaton.begins(byte as u8));
         let marker = |(name, _): &(&Name, Forms)| format!("[redacted:{name}]");
