@@ -94,6 +94,7 @@ pub struct Workers {
     hands: Hands,
     tasks: Sender<Task>,
     done: Receiver<Done>,
+    soon: Receiver<()>,
     started: usize,
     running: usize,
 }
@@ -106,6 +107,7 @@ struct Hands {
     ledger: Ledger,
     tasks: Receiver<Task>,
     done: Sender<Done>,
+    soon: Sender<()>,
 }
 
 impl Workers {
@@ -113,9 +115,10 @@ impl Workers {
     pub fn new(executor: Arc<dyn Execute>, rate: Option<Rate>, ledger: Ledger) -> Self {
         let (tasks, taken) = bounded(limits::WORKERS_MAX);
         let (reports, done) = bounded(limits::WORKERS_MAX);
+        let (hint, soon) = bounded(1);
         let rate = rate.map(Arc::new);
-        let hands = Hands { executor, rate, ledger, tasks: taken, done: reports };
-        Self { hands, tasks, done, started: 0, running: 0 }
+        let hands = Hands { executor, rate, ledger, tasks: taken, done: reports, soon: hint };
+        Self { hands, tasks, done, soon, started: 0, running: 0 }
     }
 
     /// Whether a task could be run now.
@@ -141,8 +144,15 @@ impl Workers {
         &self.done
     }
 
+    /// Where it is said that a task is about to end.
+    pub fn soon(&self) -> &Receiver<()> {
+        &self.soon
+    }
+
     /// A worker is free again.
     pub fn count_done(&mut self) {
+        // It was about to end, and has.
+        self.soon.try_recv().ok();
         self.running -= 1;
     }
 
@@ -161,7 +171,7 @@ impl Workers {
 }
 
 fn work(hands: &Hands) {
-    while let Ok(task) = linger::recv(&hands.tasks) {
+    while let Ok(task) = linger::recv(linger::MOMENT, &hands.tasks) {
         if hands.done.send(finish(hands, task)).is_err() {
             return;
         }
@@ -197,6 +207,8 @@ fn recorded(hands: &Hands, job: Job, cut: &Cut, received_ms: u64) -> Observation
     }
     let dispatched_ms = clock::now_ms();
     let mut seen = run(hands, job, cut);
+    // Whoever passes the answer on wakes while the end is put on record. One that was not heard yet is enough.
+    hands.soon.try_send(()).ok();
     if let Err(fault) = hands.ledger.conclude(call, &seen, dispatched_ms) {
         log::error!("{call}: its end was not recorded: {}", fault.word());
         let unrecorded = "How this call ended could not be recorded: it may have happened, and must not be repeated \

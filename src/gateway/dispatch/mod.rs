@@ -5,10 +5,11 @@
 
 mod call;
 pub mod resolve;
+mod wait;
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crossbeam_channel::{Receiver, never, select};
+use crossbeam_channel::Receiver;
 
 use super::inflight::InFlight;
 use super::journal::{Client, Fingerprint, Journal};
@@ -18,7 +19,7 @@ use super::outbox::Outbox;
 use super::reader::{Incoming, Permit, Reader};
 use super::workers::{Done, Workers, Yielded};
 use super::writer::Writer;
-use super::{Ending, linger, tools};
+use super::{Ending, tools};
 use crate::audit::event::Counters;
 use crate::clock::Deadline;
 use crate::home::Config;
@@ -28,6 +29,7 @@ use crate::mcp::call::{Asked, Dialogue, Said, What, hear, read};
 use crate::mcp::catalog::Tool;
 use crate::mcp::revision::Revision;
 use crate::wire::rpc::{Fault, Message, Request};
+use wait::Event;
 
 /// A session.
 pub struct Dispatch {
@@ -46,6 +48,8 @@ pub struct Dispatch {
     phase: Phase,
     /// Set from when the client has closed stdin before everything of it was taken.
     unread: Option<Unread>,
+    /// A call is about to end.
+    expects: bool,
     /// Messages that have come and were not looked at.
     taken: std::vec::IntoIter<Incoming>,
 }
@@ -77,23 +81,6 @@ impl Unread {
     }
 }
 
-/// What happens to a session.
-enum Event {
-    /// Messages have come.
-    Incoming(Vec<Incoming>),
-    /// The next of those that have come.
-    Taken(Incoming),
-    Done(Done),
-    /// There may be room for answers again.
-    Room,
-    ClientGone,
-    /// The client closed stdin while messages of it wait to be taken.
-    HungUp,
-    Signal,
-    /// A deadline or a sign of life is due.
-    Tick,
-}
-
 impl Dispatch {
     /// A session before its first message. The catalogue is that of the configuration now.
     pub fn new(mut config: Config, outbox: Outbox, workers: Workers, journal: Journal) -> Self {
@@ -112,6 +99,7 @@ impl Dispatch {
             is_revoked: false,
             phase: Phase::Open,
             unread: None,
+            expects: false,
             taken: Vec::new().into_iter(),
         }
     }
@@ -138,6 +126,10 @@ impl Dispatch {
             match self.wait(reader, writer, signals) {
                 Event::Incoming(batch) => self.taken = batch.into_iter(),
                 Event::Taken(incoming) => self.take(incoming),
+                Event::Soon => {
+                    self.expects = true;
+                    self.outbox.rouse();
+                }
                 Event::Done(done) => self.finish(done),
                 Event::Room => self.outbox.flush(),
                 Event::HungUp => {
@@ -153,69 +145,6 @@ impl Dispatch {
                 Event::Tick => self.tick(),
             }
         }
-    }
-
-    /// The next event. What has already happened goes before what the client wants next.
-    fn wait(&mut self, reader: &Reader, writer: &Writer, signals: &Receiver<()>) -> Event {
-        let Reader { inbox, hung_up, .. } = reader;
-        if self.outbox.is_open() && writer.is_over() {
-            return Event::ClientGone;
-        }
-        let takes_input = matches!(self.phase, Phase::Open) && self.outbox.has_room();
-        if takes_input && signals.is_empty() && self.workers.done().is_empty() {
-            if let Some(incoming) = self.taken.next() {
-                return Event::Taken(incoming);
-            }
-            if let Ok(batch) = inbox.try_recv() {
-                return Event::Incoming(batch);
-            }
-        }
-        self.outbox.flush();
-        let soon = linger::look(|| {
-            if let Ok(done) = self.workers.done().try_recv() {
-                return Some(Event::Done(done));
-            }
-            if !signals.is_empty() {
-                return signals.try_recv().ok().map(|()| Event::Signal);
-            }
-            let batch = takes_input.then(|| inbox.try_recv().ok()).flatten();
-            batch.map(Event::Incoming)
-        });
-        if let Some(event) = soon {
-            return event;
-        }
-        let (no_input, no_client, no_room) = (never(), never(), never());
-        let inbox = if takes_input { inbox } else { &no_input };
-        let (client, room) = if self.outbox.is_open() {
-            (&writer.ended, self.outbox.room())
-        } else {
-            (&no_client, &no_room)
-        };
-        select! {
-            recv(signals) -> signal => match signal {
-                Ok(()) => Event::Signal,
-                Err(_) => Event::Tick,
-            },
-            recv(self.workers.done()) -> done => done.map_or(Event::Tick, Event::Done),
-            recv(room) -> _ => Event::Room,
-            recv(client) -> _ => Event::ClientGone,
-            recv(hung_up) -> _ => Event::HungUp,
-            recv(inbox) -> batch => Event::Incoming(batch.unwrap_or_else(|_| vec![Incoming::End])),
-            default(self.until_tick()) => Event::Tick,
-        }
-    }
-
-    fn until_tick(&self) -> Duration {
-        const LONGEST: Duration = Duration::from_secs(60);
-        let ending = match self.phase {
-            Phase::Open => self.unread.map_or(LONGEST, |unread| unread.until.left()),
-            Phase::Ending { deadline, .. } => deadline.left(),
-        };
-        let progress = self.calls.next_progress();
-        let progress =
-            progress.map_or(LONGEST, |due| due.saturating_duration_since(Instant::now()));
-        let look = if self.calls.is_empty() { LONGEST } else { limits::REVOKED_EVERY };
-        progress.min(ending).min(look)
     }
 
     fn tick(&mut self) {
