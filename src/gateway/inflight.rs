@@ -40,7 +40,8 @@ impl Progress {
         Self { token, revision, started, next, may_take }
     }
 
-    fn line(&self) -> Line {
+    /// The sign of life, as it goes out.
+    pub fn line(&self) -> Line {
         let seconds = self.started.elapsed().as_secs();
         let message = "still running";
         answer::progress(self.revision, &self.token, seconds, self.may_take.as_secs(), message)
@@ -110,17 +111,16 @@ impl InFlight {
         live.filter_map(|running| running.progress.as_ref())
     }
 
-    /// The signs of life that are due.
-    pub fn due_progress(&mut self) -> Vec<Line> {
+    /// The signs of life that are due; the next ones are later.
+    pub fn due_progress(&mut self) -> impl Iterator<Item = &Progress> {
         let now = Instant::now();
         let live = self.0.values_mut().filter(|running| !running.withdrawn);
         let due = live
             .filter_map(|running| running.progress.as_mut())
-            .filter(|progress| progress.next <= now);
-        due.map(|progress| {
+            .filter(move |progress| progress.next <= now);
+        due.map(move |progress| {
             progress.next = now + limits::PROGRESS_EVERY;
-            progress.line()
+            &*progress
         })
-        .collect()
     }
 }

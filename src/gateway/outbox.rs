@@ -14,8 +14,8 @@ use crate::mcp::answer::Line;
 
 /// The dispatcher's end.
 ///
-/// Bound: `limits::OUTBOX_BYTES`, after which [`Outbox::has_room`] says no and no further message of the
-/// client is taken. Answers of calls that run already are put behind it; there are at most
+/// Bound: `limits::OUTBOX_BYTES`, after which [`Outbox::has_room`] says no, no further message of the
+/// client is taken, and no sign of life is sent. Answers of calls that run already are put behind it; there are at most
 /// `limits.workers` of them.
 #[derive(Debug)]
 pub struct Outbox {
@@ -70,6 +70,14 @@ impl Outbox {
         self.lines.extend_from_slice(line.as_bytes());
         if self.lines.len() >= BATCH_BYTES {
             self.flush();
+        }
+    }
+
+    /// Takes a line that may as well be left out, where there is room: who does not read would have such lines pile
+    /// up for as long as its calls run, each as long as the client's token in it.
+    pub fn offer(&mut self, line: impl FnOnce() -> Line) {
+        if self.has_room() {
+            self.send(&line());
         }
     }
 

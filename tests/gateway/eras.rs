@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::harness::{Gateway, Home, INITIALIZE, Launch, http_request, list_tools, modern};
+use super::harness::{
+    Gateway, Home, INITIALIZE, Launch, PATIENCE, http_request, list_tools, modern,
+};
 use super::service::Service;
 
 fn start() -> (Home, Gateway) {
@@ -181,6 +184,43 @@ fn progress_goes_to_who_asked_for_it() {
     assert_eq!(answer["result"]["structuredContent"]["reason"], "deadline");
     let ended = gateway.end();
     assert_eq!(ended.lines().len(), 3);
+}
+
+#[test]
+fn progress_does_not_pile_up_where_nobody_reads() {
+    const CALLS: u64 = 24;
+    let service = Service::simple();
+    let home = Home::for_service(service.port);
+    let mut gateway = Launch::mcp(home.path()).env("KEYWARD_LOG", "debug").start_reading(false);
+    let stdout = gateway.child.stdout.take();
+    gateway.read_on();
+    gateway.send(INITIALIZE.as_bytes());
+    let url = service.url("/repos/hang");
+    for id in 2..CALLS + 2 {
+        let arguments = json!({ "method": "GET", "url": url, "timeout_seconds": 8 });
+        let mut call = http_request(id, arguments);
+        call["params"]["_meta"] =
+            json!({ "progressToken": format!("{id}{}", "t".repeat(400_000)) });
+        gateway.say(&call);
+    }
+    // The case itself: nobody reads stdout until all have ended.
+    let ends = |gateway: &Gateway| gateway.stderr().matches(": outcome_unknown\n").count() as u64;
+    let until = Instant::now() + PATIENCE;
+    while ends(&gateway) < CALLS {
+        assert!(Instant::now() < until, "they have not ended: {}", gateway.stderr());
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    gateway.child.stdout = stdout;
+    gateway.read_on();
+    for id in 2..CALLS + 2 {
+        let answer = gateway.answer_to(id);
+        assert_eq!(answer["result"]["structuredContent"]["reason"], "deadline");
+    }
+    let ended = gateway.end();
+    let lines = ended.lines();
+    let progress: Vec<_> = lines.iter().filter(|line| line["method"].is_string()).collect();
+    // As much as the outbox holds, one more, and what the pipe took: not one of each call.
+    assert!((1..=4).contains(&progress.len()), "{} signs of life", progress.len());
 }
 
 /// What clients write, captured against an echo tool: its calls are replaced, the rest is as it was.

@@ -150,8 +150,8 @@ impl Dispatch {
     fn tick(&mut self) {
         self.kept.expire();
         self.look_whether_revoked();
-        for line in self.calls.due_progress() {
-            self.outbox.send(&line);
+        for progress in self.calls.due_progress() {
+            self.outbox.offer(|| progress.line());
         }
     }
 
