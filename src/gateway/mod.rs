@@ -36,6 +36,7 @@ use crate::execute::rate::Rate;
 use crate::home::Config;
 use crate::limits;
 use crate::witness::Witnessing;
+use dispatch::End;
 use keeping::Keeping;
 
 /// What a gateway is made of.
@@ -84,12 +85,10 @@ pub fn serve(parts: Parts) -> std::io::Result<Ending> {
     let closed = audit.clone().map(close_abandoned).transpose()?;
     let workers = workers::Workers::new(executor, rate, journal.ledger());
     let dispatch = dispatch::Dispatch::new(config, outbox, workers, journal);
-    let (ending, left) = dispatch.run(&reader, &writer, &signals);
-    // After a signal no more than that is left.
-    let is_hurried = left.left() <= limits::SIGNAL_GRACE;
-    writer.finish(left);
+    let end = dispatch.run(&reader, &writer, &signals);
+    let End { ending, deadline, is_hurried } = writer.finish(end, &signals);
     if let Some(audit) = audit {
-        finish_record(&audit, closed.as_ref(), left);
+        finish_record(&audit, closed.as_ref(), deadline);
     }
     match witness {
         Some(witness) if is_hurried => witness.abandon(),

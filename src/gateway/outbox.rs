@@ -39,6 +39,17 @@ pub struct Outgoing {
     written_bytes: Arc<AtomicUsize>,
 }
 
+/// How much has left, for who waits for it.
+#[derive(Debug)]
+pub struct Written(Arc<AtomicUsize>);
+
+impl Written {
+    /// Grows as long as the client reads.
+    pub fn bytes(&self) -> usize {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
 /// From this size on a batch is handed on.
 const BATCH_BYTES: usize = 16 * 1024;
 
@@ -141,6 +152,11 @@ impl Outbox {
 }
 
 impl Outgoing {
+    /// What will have left.
+    pub fn written(&self) -> Written {
+        Written(Arc::clone(&self.written_bytes))
+    }
+
     /// Waits for a batch; `None` once the dispatcher is gone and all is taken.
     pub fn take(&self) -> Option<Vec<u8>> {
         let mut within = linger::MOMENT;

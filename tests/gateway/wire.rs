@@ -817,3 +817,52 @@ fn a_slow_reader_gets_everything_after_it_closed_stdin() {
     assert_eq!(lines, 2001);
     assert_eq!(gateway.wait().code(), Some(0));
 }
+
+/// Reading what is left takes longer than the grace period, and it gets every byte all the same.
+#[test]
+fn a_very_slow_reader_gets_whole_lines_to_the_end() {
+    const COUNT: u64 = 220;
+    let home = Home::for_service(1);
+    let mut gateway = Launch::mcp(home.path()).start_reading(false);
+    let lists: String = (2..COUNT + 2).map(|id| format!("{}\n", list_tools(id))).collect();
+    gateway.send(&[INITIALIZE.as_bytes(), lists.as_bytes()].concat());
+    gateway.close_stdin();
+    let mut stdout = gateway.child.stdout.take().unwrap();
+    let (mut chunk, mut all) = (vec![0; 1 << 16], Vec::new());
+    let since = Instant::now();
+    loop {
+        let count = stdout.read(&mut chunk).unwrap();
+        if count == 0 {
+            break;
+        }
+        all.extend_from_slice(&chunk[..count]);
+        // The case itself: as slow as it takes.
+        std::thread::park_timeout(Duration::from_millis(600));
+    }
+    assert!(since.elapsed() > Duration::from_secs(6), "not slow: {:?}", since.elapsed());
+    assert!(all.ends_with(b"\n"), "ends inside a line");
+    assert_eq!(all.iter().filter(|byte| **byte == b'\n').count() as u64, COUNT + 1);
+    assert_eq!(gateway.wait().code(), Some(0));
+}
+
+#[test]
+fn a_signal_is_heeded_while_answers_wait_to_be_read() {
+    let home = Home::for_service(1);
+    let mut gateway = Launch::mcp(home.path()).env("KEYWARD_LOG", "info").start_reading(false);
+    let stdout = gateway.child.stdout.take();
+    gateway.read_on();
+    let lists: String = (2..102).map(|id| format!("{}\n", list_tools(id))).collect();
+    gateway.send(&[INITIALIZE.as_bytes(), lists.as_bytes()].concat());
+    gateway.close_stdin();
+    let until = Instant::now() + super::harness::PATIENCE;
+    while !gateway.stderr().contains("session ended") {
+        assert!(Instant::now() < until, "not ended: {}", gateway.stderr());
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    let since = Instant::now();
+    gateway.signal("TERM");
+    let ended = gateway.wait();
+    assert!(since.elapsed() < Duration::from_secs(2), "{:?}", since.elapsed());
+    assert_eq!(ended.code(), Some(0));
+    drop(stdout);
+}

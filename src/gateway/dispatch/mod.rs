@@ -4,6 +4,7 @@
 //! here is what a worker gets.
 
 mod call;
+mod ending;
 pub mod resolve;
 mod wait;
 
@@ -21,15 +22,16 @@ use super::workers::{Done, Workers, Yielded};
 use super::writer::Writer;
 use super::{Ending, tools};
 use crate::audit::event::Counters;
-use crate::clock::Deadline;
 use crate::home::Config;
-use crate::limits;
 use crate::mcp::answer::{self, Code};
 use crate::mcp::call::{Asked, Dialogue, Said, What, hear, read};
 use crate::mcp::catalog::Tool;
 use crate::mcp::revision::Revision;
 use crate::wire::rpc::{Fault, Message, Request};
+use ending::{Phase, Unread};
 use wait::Event;
+
+pub use ending::End;
 
 /// A session.
 pub struct Dispatch {
@@ -52,33 +54,6 @@ pub struct Dispatch {
     expects: bool,
     /// Messages that have come and were not looked at.
     taken: std::vec::IntoIter<Incoming>,
-}
-
-/// Whether messages are still taken.
-#[derive(Clone, Copy)]
-enum Phase {
-    Open,
-    /// Nothing new begins; what runs may end until the deadline.
-    Ending {
-        ending: Ending,
-        deadline: Deadline,
-        cut: bool,
-    },
-}
-
-/// A client that closed stdin while it has not read what it asked for.
-#[derive(Clone, Copy)]
-struct Unread {
-    /// What had been written to it when this was noticed.
-    written_bytes: usize,
-    /// When it is gone, if nothing more was.
-    until: Deadline,
-}
-
-impl Unread {
-    fn since(written_bytes: usize) -> Self {
-        Self { written_bytes, until: Deadline::after(limits::GRACE) }
-    }
 }
 
 impl Dispatch {
@@ -105,12 +80,7 @@ impl Dispatch {
     }
 
     /// Serves until the session has ended. Says how, and until when the writer may go on.
-    pub fn run(
-        mut self,
-        reader: &Reader,
-        writer: &Writer,
-        signals: &Receiver<()>,
-    ) -> (Ending, Deadline) {
+    pub fn run(mut self, reader: &Reader, writer: &Writer, signals: &Receiver<()>) -> End {
         loop {
             if let Some(end) = self.end() {
                 let Counters { frames, rejected, denied, actions } = self.counters;
@@ -163,52 +133,6 @@ impl Dispatch {
             self.calls.cut_each();
         }
         self.is_revoked
-    }
-
-    /// How the session ended, once nothing runs any more or the time for it is over.
-    fn end(&mut self) -> Option<(Ending, Deadline)> {
-        if let (Phase::Open, Some(unread)) = (self.phase, self.unread)
-            && unread.until.is_over()
-        {
-            let written_bytes = self.outbox.written_bytes();
-            if written_bytes == unread.written_bytes {
-                self.cut_everything();
-            }
-            self.unread = Some(Unread::since(written_bytes));
-        }
-        let Phase::Ending { ending, deadline, cut } = self.phase else { return None };
-        if self.calls.is_empty() && self.outbox.is_flushed() {
-            return Some((ending, deadline));
-        }
-        if !deadline.is_over() {
-            return None;
-        }
-        if cut {
-            return Some((ending, deadline));
-        }
-        self.calls.cut_all();
-        let deadline = Deadline::after(limits::SIGNAL_GRACE);
-        self.phase = Phase::Ending { ending, deadline, cut: true };
-        None
-    }
-
-    fn stop_taking(&mut self, ending: Ending) {
-        if let Phase::Open = self.phase {
-            let deadline = Deadline::after(limits::GRACE);
-            self.phase = Phase::Ending { ending, deadline, cut: false };
-        }
-    }
-
-    fn cut_everything(&mut self) {
-        self.calls.cut_all();
-        let soon = Deadline::after(limits::SIGNAL_GRACE);
-        let (ending, deadline) = match self.phase {
-            Phase::Open => (Ending::Normal, soon),
-            Phase::Ending { ending, cut: false, .. } => (ending, soon),
-            // A further signal extends nothing.
-            Phase::Ending { ending, cut: true, deadline } => (ending, deadline),
-        };
-        self.phase = Phase::Ending { ending, deadline, cut: true };
     }
 
     fn take(&mut self, incoming: Incoming) {
