@@ -151,6 +151,9 @@ pub const CONFIG_BYTES: usize = 1024 * 1024;
 pub const CREDENTIAL_BYTES: usize = 16 * 1024;
 /// How long dispatched calls may go on after the end of input.
 pub const GRACE: Duration = Duration::from_secs(5);
+/// How long what was cut after that may take to end and be answered, where no signal asks for the end: many who have
+/// printed much take longer than a signal leaves.
+pub const CUT_GRACE: Duration = Duration::from_secs(2);
 /// How long a signal leaves for cutting what runs: well under the half second after which clients kill.
 pub const SIGNAL_GRACE: Duration = Duration::from_millis(200);
 /// Batches of messages between the reader and the dispatcher; a batch is what one read of 64 KiB gave.

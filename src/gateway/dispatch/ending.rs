@@ -71,7 +71,7 @@ impl Dispatch {
             return Some(end);
         }
         self.calls.cut_all();
-        let deadline = Deadline::after(limits::SIGNAL_GRACE);
+        let deadline = Deadline::after(limits::CUT_GRACE);
         self.phase = Phase::Ending { ending, deadline, cut: true, is_hurried };
         None
     }
@@ -90,7 +90,7 @@ impl Dispatch {
             Phase::Open => (Ending::Normal, soon),
             Phase::Ending { ending, cut: false, .. } => (ending, soon),
             // A further signal extends nothing.
-            Phase::Ending { ending, cut: true, deadline, .. } => (ending, deadline),
+            Phase::Ending { ending, cut: true, deadline, .. } => (ending, deadline.or_sooner(soon)),
         };
         self.phase = Phase::Ending { ending, deadline, cut: true, is_hurried: true };
     }

@@ -406,3 +406,26 @@ fn those_who_have_fallen_silent_hold_up_nobody() {
     wait_for_states(&gateway, SILENT + 1);
     gateway.end();
 }
+
+/// Each has as much on stdout as is kept, and has to be killed: that takes a while, and is answered all the same.
+#[test]
+fn many_that_have_printed_much_are_answered_after_the_end_of_input() {
+    const MANY: usize = 32;
+    let script = r#"trap "" TERM; head -c 9000000 /dev/zero; : >"$WORK/printed-$$"
+        while :; do sleep 60 & wait; done"#;
+    let stage = Stage::new(json!({ "much": sh(script) }));
+    let mut gateway = stage.start();
+    let ids = || (10..).take(MANY);
+    ids().for_each(|id| begin(&mut gateway, id, "much"));
+    until("all have printed", PATIENCE, || {
+        let files = std::fs::read_dir(stage.path("")).unwrap().flatten();
+        files.filter(|it| it.file_name().to_string_lossy().starts_with("printed-")).count() == MANY
+    });
+    gateway.close_stdin();
+    for id in ids() {
+        let told = answer(&mut gateway, id);
+        let expected = json!({ "state": "cancelled_after_dispatch", "stream_end": "killed" });
+        assert_told(&told, &expected);
+    }
+    assert_eq!(gateway.wait().code(), Some(0));
+}
