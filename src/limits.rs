@@ -156,6 +156,8 @@ pub const GRACE: Duration = Duration::from_secs(5);
 pub const CUT_GRACE: Duration = Duration::from_secs(2);
 /// How long a signal leaves for cutting what runs: well under the half second after which clients kill.
 pub const SIGNAL_GRACE: Duration = Duration::from_millis(200);
+/// How long the end of a line that is being written is waited for, when no time is left for more.
+pub const LINE_END_FOR: Duration = Duration::from_millis(20);
 /// Batches of messages between the reader and the dispatcher; a batch is what one read of 64 KiB gave.
 pub const INBOX: usize = 4;
 /// Batches of lines between the dispatcher and the writer.
