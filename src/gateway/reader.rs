@@ -59,6 +59,8 @@ pub fn start(stdin: OwnedFd, frame_bytes: usize, key: FingerprintKey) -> std::io
     let (stopped, stop) = super::descriptors::pipe()?;
     let (sender, inbox) = bounded(limits::INBOX);
     let (hang_up, hung_up) = bounded(1);
+    // Made here, where it is memory that nothing has touched: only what is read into becomes resident.
+    let mut chunk = vec![0; CHUNK_BYTES];
     let mut input = Input {
         stdin: File::from(stdin),
         stopped,
@@ -67,8 +69,8 @@ pub fn start(stdin: OwnedFd, frame_bytes: usize, key: FingerprintKey) -> std::io
         large: None,
         key,
     };
-    let thread =
-        std::thread::Builder::new().name("reader".into()).spawn(move || input.run(frame_bytes))?;
+    let read = move || input.run(Splitter::new(frame_bytes), &mut chunk);
+    let thread = std::thread::Builder::new().name("reader".into()).spawn(read)?;
     Ok(Reader { inbox, hung_up, _hang_up: hang_up, stop, thread })
 }
 
@@ -97,16 +99,15 @@ struct Input {
 struct Over;
 
 impl Input {
-    fn run(&mut self, frame_bytes: usize) {
-        match self.read_all(Splitter::new(frame_bytes)) {
+    fn run(&mut self, splitter: Splitter, chunk: &mut [u8]) {
+        match self.read_all(splitter, chunk) {
             Ok(()) | Err(Over) => log::debug!("reader ended"),
         }
     }
 
-    fn read_all(&mut self, mut splitter: Splitter) -> Result<(), Over> {
-        let mut chunk = vec![0; CHUNK_BYTES];
+    fn read_all(&mut self, mut splitter: Splitter, chunk: &mut [u8]) -> Result<(), Over> {
         loop {
-            let count = self.read(&mut chunk)?;
+            let count = self.read(chunk)?;
             if count == 0 {
                 break;
             }

@@ -2,6 +2,9 @@
 
 mod ssh;
 
+use std::cell::LazyCell;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::action::helper::HelperAction;
@@ -23,6 +26,14 @@ pub const HTTP_REQUEST: &str = "http_request";
 pub const RESULT_READ: &str = "result_read";
 
 const METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+/// A catalogue that is made when it is first looked at: the answer to `initialize` does not wait for it.
+pub type Offered = LazyCell<Vec<Tool>, Box<dyn FnOnce() -> Vec<Tool>>>;
+
+/// The catalogue of a policy, once it is asked for; without a policy it is empty.
+pub fn offered(policy: Option<Arc<Policy>>) -> Offered {
+    LazyCell::new(Box::new(move || policy.map(|policy| catalog(&policy)).unwrap_or_default()))
+}
 
 /// The catalogue of a policy, in a fixed order: our own tools, then the operator's by name; empty where it
 /// offers nothing that acts.

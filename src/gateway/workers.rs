@@ -90,10 +90,12 @@ pub enum Yielded {
 pub struct Busy;
 
 /// The dispatcher's side of the workers.
+///
+/// Both channels hold boxes: places for whole tasks would be a quarter of a megabyte, touched at the start.
 pub struct Workers {
     hands: Hands,
-    tasks: Sender<Task>,
-    done: Receiver<Done>,
+    tasks: Sender<Box<Task>>,
+    done: Receiver<Box<Done>>,
     soon: Receiver<()>,
     started: usize,
     running: usize,
@@ -105,8 +107,8 @@ struct Hands {
     executor: Arc<dyn Execute>,
     rate: Option<Arc<Rate>>,
     ledger: Ledger,
-    tasks: Receiver<Task>,
-    done: Sender<Done>,
+    tasks: Receiver<Box<Task>>,
+    done: Sender<Box<Done>>,
     soon: Sender<()>,
 }
 
@@ -134,13 +136,13 @@ impl Workers {
         if !self.has_room(limit) || !self.has_free_thread() {
             return Err(Busy);
         }
-        self.tasks.try_send(task).map_err(|_| Busy)?;
+        self.tasks.try_send(Box::new(task)).map_err(|_| Busy)?;
         self.running += 1;
         Ok(())
     }
 
     /// Where the ends of tasks are reported. Each is to be [counted](Self::count_done).
-    pub fn done(&self) -> &Receiver<Done> {
+    pub fn done(&self) -> &Receiver<Box<Done>> {
         &self.done
     }
 
@@ -172,7 +174,7 @@ impl Workers {
 
 fn work(hands: &Hands) {
     while let Ok(task) = linger::recv(linger::MOMENT, &hands.tasks) {
-        if hands.done.send(finish(hands, task)).is_err() {
+        if hands.done.send(Box::new(finish(hands, *task))).is_err() {
             return;
         }
     }

@@ -25,7 +25,6 @@ use crate::audit::event::Counters;
 use crate::home::Config;
 use crate::mcp::answer::{self, Code};
 use crate::mcp::call::{Asked, Dialogue, Said, What, hear, read};
-use crate::mcp::catalog::Tool;
 use crate::mcp::revision::Revision;
 use crate::wire::rpc::{Fault, Message, Request};
 use ending::{Phase, Unread};
@@ -38,7 +37,7 @@ pub struct Dispatch {
     config: Config,
     outbox: Outbox,
     workers: Workers,
-    tools: Vec<Tool>,
+    tools: tools::Offered,
     dialogue: Dialogue,
     calls: InFlight,
     kept: Kept,
@@ -59,7 +58,7 @@ pub struct Dispatch {
 impl Dispatch {
     /// A session before its first message. The catalogue is that of the configuration now.
     pub fn new(mut config: Config, outbox: Outbox, workers: Workers, journal: Journal) -> Self {
-        let tools = config.current().map(|policy| tools::catalog(policy)).unwrap_or_default();
+        let tools = tools::offered(config.current().ok().cloned());
         Self {
             config,
             outbox,
@@ -233,8 +232,8 @@ impl Dispatch {
         });
     }
 
-    fn finish(&mut self, done: Done) {
-        let Done { id, call, state, yielded } = done;
+    fn finish(&mut self, done: Box<Done>) {
+        let Done { id, call, state, yielded } = *done;
         self.workers.count_done();
         log::debug!("{call}: {}", state.as_str());
         let Some(running) = self.calls.remove(&id) else { return };

@@ -21,7 +21,7 @@ pub(super) enum Event {
     Taken(Incoming),
     /// A call is about to end.
     Soon,
-    Done(Done),
+    Done(Box<Done>),
     /// There may be room for answers again.
     Room,
     ClientGone,
