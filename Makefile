@@ -4,8 +4,10 @@
 TARGET  ?= $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 BUILT   := $(or $(CARGO_TARGET_DIR),target)
 KEYWARD := $(BUILT)/$(TARGET)/release/keyward
-# OpenSSL is most of the binary, and what is fast in it is assembly.
-STATIC  := CFLAGS=-Os OPENSSL_SRC_PERL='$(CURDIR)/.ci/perl' RUSTFLAGS='-C target-feature=+crt-static' cargo
+# OpenSSL is much of the binary, and what is fast in it is assembly. Cargo builds it anew when CFLAGS are others, and
+# they are when it is to be configured otherwise.
+SMALL   := -Os -DCI_PERL=$(shell cksum < .ci/perl | cut -d ' ' -f 1)
+STATIC  := CFLAGS='$(SMALL)' RUSTFLAGS='-C target-feature=+crt-static' cargo
 RELEASE := --locked --release --target $(TARGET)
 STAGES  := check test static interop bench
 
