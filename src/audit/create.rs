@@ -48,6 +48,17 @@ impl fmt::Display for CreateFault {
     }
 }
 
+impl CreateFault {
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::System(_) => "look at the disk, and at whose the home is",
+            Self::Record(fault) => fault.remedy(),
+            Self::StillUsable => "go on with it as it is",
+        }
+    }
+}
+
 impl From<io::Error> for CreateFault {
     fn from(fault: io::Error) -> Self {
         Self::System(fault)

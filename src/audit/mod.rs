@@ -110,7 +110,9 @@ impl Unavailable {
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Missing => "keyward init",
+            Self::Missing => {
+                "put its folder back; or begin another: keyward init, with each --auditor of before"
+            }
             Self::Untrusted(_) => "give the folder and its files to Keyward's user alone",
             Self::Damaged(_) => "keyward audit verify, which says where",
             Self::KeyLost => "keyward init --new-chain, which names the old one",

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Exit, print};
 use crate::audit::recipient::{Identity, Recipient};
-use crate::audit::{self, CreateFault};
+use crate::audit::{self, CreateFault, Unavailable};
 use crate::clock;
 use crate::clock::Deadline;
 use crate::home::{self, Home};
@@ -37,6 +37,7 @@ pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -
     {
         return print::trouble(&format!("init: {fault}"), fault.remedy(), Exit::Usage);
     }
+    let had_record = had_record(&path);
     let made = match make(&path) {
         Ok(made) => made,
         Err(fault) => {
@@ -55,10 +56,13 @@ pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -
         .map_err(CreateFault::from)
         .and_then(|_turn| record(&path, auditors, new_chain))
     {
-        Ok(record) => record,
+        Ok(Record { told, is_new }) if is_new && had_record => {
+            format!("{told}\n  the one that was here is gone, and this one says nothing of it")
+        }
+        Ok(Record { told, .. }) => told,
         Err(fault) => {
             let what = format!("init: {}: {fault}", audit::folder_of(&path).display());
-            return print::trouble(&what, "keyward audit verify", Exit::Failed);
+            return print::trouble(&what, fault.remedy(), Exit::Failed);
         }
     };
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("keyward"));
@@ -70,20 +74,34 @@ struct Made {
     config: bool,
 }
 
-/// Makes the record of a home that has none, with the private key kept in it; says so, in a line or two.
+/// Makes the record of a home that never had one, with the private key kept in it; says so, in a line or two.
+///
+/// Where there was one, only the operator begins another: nobody else knows to whom it is to be sealed.
 ///
 /// # Errors
 /// [`CreateFault`]: without a record nothing acts.
 pub(super) fn record_if_none(home: &Home) -> Result<Option<String>, CreateFault> {
-    let is_there = || audit::is_made(&audit::folder_of(home.as_path()));
-    if is_there() {
-        return Ok(None);
-    }
-    let _turn = take_turn(home.as_path())?;
-    if is_there() {
-        return Ok(None);
-    }
-    record(home.as_path(), Vec::new(), false).map(Some)
+    let (home, folder) = (home.as_path(), audit::folder_of(home.as_path()));
+    let _turn = match audit::is_made(&folder) {
+        true => None,
+        false => Some(take_turn(home)?),
+    };
+    let told = if audit::is_made(&folder) {
+        None
+    } else if had_record(home) && !audit::is_leaving(&folder) {
+        let found = audit::look::look(&folder);
+        return Err(CreateFault::Record(found.err().unwrap_or(Unavailable::Missing)));
+    } else {
+        Some(record(home, Vec::new(), false)?.told)
+    };
+    // A home of an earlier Keyward has no mark yet; where none can be made, its record tells as much.
+    home::version::mark(home).ok();
+    Ok(told)
+}
+
+/// Whether a home has or had a record: it was made before, or holds the key that opens one.
+pub(super) fn had_record(home: &Path) -> bool {
+    home::version::is_marked(home) || audit::identity_of(home).exists()
 }
 
 /// Lets one process at a time make a record: clients start servers twice at once. It goes with the file.
@@ -102,15 +120,25 @@ fn take_turn(home: &Path) -> io::Result<File> {
     Ok(folder)
 }
 
-/// Makes the record, or a new one where the signing key was lost, and says so in a line or two.
-fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<String, CreateFault> {
+/// A record that is there now.
+struct Record {
+    /// What is said of it, in a line or two.
+    told: String,
+    /// It says nothing of any before it.
+    is_new: bool,
+}
+
+/// Makes the record, or a new one where the signing key was lost.
+fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<Record, CreateFault> {
     let (folder, kept) = (audit::folder_of(home), audit::identity_of(home));
     if new_chain || audit::is_leaving(&folder) {
         let chain = audit::renew(&folder, clock::now_ms())?;
-        return Ok(format!("{} (a new chain: {chain})", folder.display()));
+        let told = format!("{} (a new chain: {chain})", folder.display());
+        return Ok(Record { told, is_new: false });
     }
     if folder.join("head").exists() {
-        return Ok(format!("{} (was there, left as it is)", folder.display()));
+        let told = format!("{} (was there, left as it is)", folder.display());
+        return Ok(Record { told, is_new: false });
     }
     let (recipients, whose) = if auditors.is_empty() {
         (vec![own_identity(&kept)?], format!("the private key stays here, in {}", kept.display()))
@@ -123,7 +151,9 @@ fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<Stri
         audit::Made::Chain(chain) => format!("chain {chain}"),
         audit::Made::WasThere => "was there, left as it is".to_owned(),
     };
-    Ok(format!("{} ({chain})\n  sealed to {}; {whose}", folder.display(), sealed_to.join(", ")))
+    let told =
+        format!("{} ({chain})\n  sealed to {}; {whose}", folder.display(), sealed_to.join(", "));
+    Ok(Record { told, is_new: true })
 }
 
 /// The identity in the home, made where there is none.

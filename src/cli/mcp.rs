@@ -78,8 +78,8 @@ fn serve(
     Ok((exit, logging))
 }
 
-/// The home's record. It is made where there is none, and that is said once; where it cannot be made
-/// nothing acts, and denials are denials still.
+/// The home's record. It is made where there never was one, and that is said once; where it is gone or cannot be
+/// made nothing acts, and denials are denials still.
 fn audit(home: &Home, config: &mut Config) -> Option<Audit> {
     // Where it cannot be made, what needs it says so.
     DirBuilder::new().mode(0o700).create(home.run_folder()).ok();
@@ -87,7 +87,8 @@ fn audit(home: &Home, config: &mut Config) -> Option<Audit> {
         Ok(None) => {}
         Ok(Some(made)) => print::aside(&format!("keyward: record: {made}")),
         Err(fault) => print::aside(&format!(
-            "keyward: record: {fault}: nothing will act\n  try: keyward audit verify"
+            "keyward: record: {fault}: nothing will act\n  try: {}",
+            fault.remedy()
         )),
     }
     Some(record::of(home, config))

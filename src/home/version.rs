@@ -37,6 +37,11 @@ pub fn check(home: &Path) -> Result<(), HomeFault> {
     }
 }
 
+/// Whether a home was made before: by `init`, or by a first start that made its record.
+pub fn is_marked(home: &Path) -> bool {
+    path_in(home).symlink_metadata().is_ok()
+}
+
 /// Says of which version a home is that is being made; one that says so already is left as it is.
 ///
 /// # Errors

@@ -239,10 +239,13 @@ fn records_that_nothing_can_be_added_to() {
     };
     assert!(names(&everything(&audit)) == names(&before));
     fs::rename(&audit, home.path().join("away")).unwrap();
+    doctor(home.path()).only_broken(1, "there is no record in this home; nothing acts");
+    assert!(!audit.exists());
+    let home = Home::without_record(&config_for(1));
     let found = doctor(home.path());
     assert_eq!(found.status, Some(0));
     found.notes("there is none yet");
-    assert!(!audit.exists());
+    assert!(!home.path().join("audit").exists());
 }
 
 #[test]

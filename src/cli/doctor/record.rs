@@ -7,7 +7,7 @@ use super::finding::{Area, Findings};
 use crate::audit::look::{Looked, look};
 use crate::audit::recipient::Identity;
 use crate::audit::{Unavailable, folder_of, identity_of, listed};
-use crate::cli::audit as record;
+use crate::cli::{audit as record, init};
 use crate::home::{Config, Home};
 
 /// Below this the record is as good as full.
@@ -22,7 +22,7 @@ pub(super) fn check(home: &Home, config: &mut Config, findings: &mut Findings) {
     let folder = folder_of(home.as_path());
     let looked = match look(&folder) {
         Ok(looked) => looked,
-        Err(Unavailable::Missing) if !folder.exists() => {
+        Err(Unavailable::Missing) if !init::had_record(home.as_path()) => {
             let what = "there is none yet; the first start of a gateway makes one";
             findings.note(Area::Record, what, "keyward init --auditor, to choose who can read it");
             return;

@@ -6,6 +6,7 @@
 //! - `kept`: how it is kept, as the configuration says.
 //! - `life`: what is put on record of sessions and calls, and when.
 //! - `closed`: what happens where it cannot be written.
+//! - `gone`: what happens where its folder is gone, and who begins another.
 //! - `hosts`: the same of calls at hosts, from what was asked for to what was moved.
 //! - `open`: calls that a killed gateway left open.
 //! - `storm`: kills at random moments, and eight gateways at once.
@@ -14,6 +15,7 @@
 
 mod closed;
 mod flood;
+mod gone;
 mod hosts;
 mod judged;
 mod kept;
