@@ -60,6 +60,8 @@ impl fmt::Display for HomeFault {
         match self {
             Self::Nowhere => out.write_str("neither --home nor KEYWARD_HOME nor HOME is set"),
             Self::Missing(path) => write!(out, "{}: there is no such home", path.display()),
+            // Nobody should take over what is another's.
+            Self::Untrusted(fault) if fault.flaw == Flaw::Owner => out.write_str(&fault.what()),
             Self::Untrusted(fault) => write!(out, "{fault}"),
             Self::Version { path, version } => out.write_str(&version::words(path, *version)),
         }
@@ -72,6 +74,9 @@ impl HomeFault {
         match self {
             Self::Nowhere => "keyward --home DIR",
             Self::Missing(_) => "keyward init",
+            Self::Untrusted(TrustFault { flaw: Flaw::Owner | Flaw::Refused(_), .. }) => {
+                "sudo -u NAME keyward ..., as the user whose home it is; or --home with one of your own"
+            }
             Self::Untrusted(_) => "keyward init --home with a folder of your own",
             Self::Version { .. } => {
                 "a newer Keyward, which made this home; nothing in it was touched"
@@ -87,7 +92,8 @@ impl Home {
     /// [`HomeFault`]; a missing one is told from one that cannot be trusted, or is of another version.
     pub fn open(path: Option<PathBuf>) -> Result<Self, HomeFault> {
         let path = path.ok_or(HomeFault::Nowhere)?;
-        if !path.exists() {
+        // One that cannot be looked at is another's.
+        if path.try_exists().is_ok_and(|is_there| !is_there) {
             return Err(HomeFault::Missing(path));
         }
         trust::check_folder(&path).map_err(HomeFault::Untrusted)?;

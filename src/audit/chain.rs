@@ -74,6 +74,7 @@ struct Files {
     lock: Arc<Lock>,
     lock_inode: (u64, u64),
     head: File,
+    head_inode: (u64, u64),
     recipients: (Vec<Recipient>, Stamp),
     /// What was found under the lock the last time.
     tail: Option<(Tail, SigningKey)>,
@@ -142,29 +143,27 @@ impl Chain {
 
     /// The files, opened anew where the folder is not the one that they are of.
     fn take_files(&mut self) -> Result<Files, Unavailable> {
-        let lock_path = self.folder.join("lock");
-        if let Some(files) = self.files.take() {
-            let same = std::fs::symlink_metadata(&lock_path)
-                .is_ok_and(|it| inode(&it) == files.lock_inode);
-            if same {
-                return Ok(files);
-            }
+        let is_at = |name: &str, expected: (u64, u64)| {
+            std::fs::symlink_metadata(self.folder.join(name)).is_ok_and(|it| inode(&it) == expected)
+        };
+        if let Some(files) = self.files.take()
+            && is_at("lock", files.lock_inode)
+            && is_at("head", files.head_inode)
+        {
+            return Ok(files);
         }
         folder::check(&self.folder)?;
-        let missing = |fault: io::Error| match fault.kind() {
-            io::ErrorKind::NotFound => Unavailable::Missing,
-            _ => fault.into(),
-        };
-        let lock = folder::open_own(&lock_path, OFlags::RDONLY).map_err(missing)?;
-        let head = folder::open_own(&self.folder.join("head"), OFlags::RDWR).map_err(missing)?;
-        let lock_inode = inode(&lock.metadata()?);
+        let head = folder::open_part(&self.folder, "head", OFlags::RDWR)?;
+        let lock = folder::open_part(&self.folder, "lock", OFlags::RDONLY)?;
+        let (lock_inode, head_inode) = (inode(&lock.metadata()?), inode(&head.metadata()?));
         let lock = Arc::new(Lock::new(lock, &self.folder)?);
         let recipients = (folder::recipients(&self.folder)?, self.recipients_stamp()?);
-        Ok(Files { lock, lock_inode, head, recipients, tail: None })
+        Ok(Files { lock, lock_inode, head, head_inode, recipients, tail: None })
     }
 
-    fn recipients_stamp(&self) -> io::Result<Stamp> {
-        let stat = std::fs::symlink_metadata(self.folder.join("recipients"))?;
+    fn recipients_stamp(&self) -> Result<Stamp, Unavailable> {
+        let stat = std::fs::symlink_metadata(self.folder.join("recipients"));
+        let stat = stat.map_err(|fault| folder::lacking(&self.folder, "recipients", fault))?;
         Ok((stat.ino(), stat.len(), stat.mtime(), stat.mtime_nsec()))
     }
 
@@ -285,7 +284,7 @@ impl Chain {
         let kept = if batch.may_use_reserve { 0 } else { reserve(open, recipients.len()) };
         make_room(tail, expected + kept)?;
         let sealed = contents::seal_events(&self.sealer, open, batch.text, chain, place)
-            .ok_or_else(|| Unavailable::Untrusted("a recipient is no key".into()))?;
+            .ok_or_else(|| Unavailable::Recipients("a recipient is no key".into()))?;
         let row = Row::sign(chain, place, sealed, key);
         let line = row.write();
         let before = tail.head(chain);
@@ -370,7 +369,7 @@ fn inode(metadata: &std::fs::Metadata) -> (u64, u64) {
 }
 
 fn no_head() -> Unavailable {
-    Unavailable::Damaged("audit/head is gone or unreadable".into())
+    Unavailable::Damaged("audit/head is unreadable".into())
 }
 
 #[cfg(test)]

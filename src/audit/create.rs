@@ -82,8 +82,7 @@ pub fn create(audit: &Path, recipients: &[Recipient], now_ms: u64) -> Result<Mad
         return Ok(Made::WasThere);
     }
     if folder::segments(audit)?.iter().any(|number| *number > 1) || has_rows(audit)? {
-        let what = "rows are there, and no head".to_owned();
-        return Err(CreateFault::Record(Unavailable::Damaged(what)));
+        return Err(CreateFault::Record(Unavailable::Headless));
     }
     let list: String = recipients.iter().map(|recipient| format!("{recipient}\n")).collect();
     renewed(&audit.join("recipients"), list.as_bytes())?;
@@ -129,7 +128,7 @@ pub fn renew(audit: &Path, now_ms: u64) -> Result<ChainId, CreateFault> {
     }
     let lock = File::open(audit.join("lock"))?;
     lock.lock()?;
-    let old = head(audit)?.ok_or(CreateFault::Record(Unavailable::Missing))?;
+    let old = head(audit)?.ok_or(CreateFault::Record(Unavailable::Headless))?;
     let marker = audit.join(LEAVING).with_extension("new");
     renewed(&marker, &std::fs::read(audit.join("head"))?)?;
     std::fs::rename(marker, audit.join(LEAVING))?;

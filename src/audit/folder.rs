@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 use super::Unavailable;
-use super::recipient::Recipient;
+use super::recipient::{Recipient, no_recipient};
 use super::row::Hash;
 use crate::limits;
 use crate::trust::{Flaw, TrustFault};
@@ -65,6 +65,27 @@ fn numbered(folder: &Path, ending: &str) -> io::Result<Vec<u64>> {
     }
     numbers.sort_unstable();
     Ok(numbers)
+}
+
+/// Opens a file of the record that is there in each that is whole.
+pub(super) fn open_part(
+    audit: &Path,
+    name: &'static str,
+    access: OFlags,
+) -> Result<File, Unavailable> {
+    open_own(&audit.join(name), access).map_err(|fault| lacking(audit, name, fault))
+}
+
+/// What a record is, a file of which cannot be opened.
+pub(super) fn lacking(audit: &Path, name: &'static str, fault: io::Error) -> Unavailable {
+    let has_rows = || segments(audit).is_ok_and(|numbers| !numbers.is_empty());
+    match name {
+        _ if fault.kind() != io::ErrorKind::NotFound => fault.into(),
+        // One that is left behind is as good as none: `keyward init` ends that.
+        _ if super::is_leaving(audit) || !has_rows() => Unavailable::Missing,
+        "head" => Unavailable::Headless,
+        _ => Unavailable::Incomplete(name),
+    }
 }
 
 /// Opens a file of ours: regular, no link, for the owner alone.
@@ -169,10 +190,10 @@ fn remote(kind: u64) -> Option<&'static str> {
 pub(super) fn recipients(folder: &Path) -> Result<Vec<Recipient>, Unavailable> {
     let path = folder.join("recipients");
     let mut text = String::new();
-    let file = open_own(&path, OFlags::RDONLY)?;
+    let file = open_part(folder, "recipients", OFlags::RDONLY)?;
     io::Read::read_to_string(&mut io::Read::take(file, 64 * 1024), &mut text)?;
     parse_recipients(&text)
-        .map_err(|what| Unavailable::Untrusted(format!("{}: {what}", path.display())))
+        .map_err(|what| Unavailable::Recipients(format!("{}: {what}", path.display())))
 }
 
 fn parse_recipients(text: &str) -> Result<Vec<Recipient>, String> {
@@ -180,8 +201,7 @@ fn parse_recipients(text: &str) -> Result<Vec<Recipient>, String> {
     for line in
         text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
     {
-        let recipient = Recipient::parse(line)
-            .ok_or_else(|| format!("no recipient: {}", line.escape_debug()))?;
+        let recipient = Recipient::parse(line).ok_or_else(|| no_recipient(line))?;
         if !recipients.contains(&recipient) {
             recipients.push(recipient);
         }

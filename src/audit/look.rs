@@ -2,7 +2,6 @@
 //!
 //! Invariant: it changes nothing; the lock is held while it looks, as while a row is appended.
 
-use std::io;
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -34,17 +33,11 @@ pub struct Looked {
 /// [`Unavailable`], as whoever would append a row finds it.
 pub fn look(audit: &Path) -> Result<Looked, Unavailable> {
     folder::check(audit)?;
-    let open = |name: &str| {
-        folder::open_own(&audit.join(name), OFlags::RDWR).map_err(|fault| match fault.kind() {
-            io::ErrorKind::NotFound => Unavailable::Missing,
-            _ => fault.into(),
-        })
-    };
-    let lock = Lock::new(open("lock")?, audit)?;
-    let head = open("head")?;
+    let head = folder::open_part(audit, "head", OFlags::RDWR)?;
+    let lock = Lock::new(folder::open_part(audit, "lock", OFlags::RDWR)?, audit)?;
     let recipients = folder::recipients(audit)?;
     let _held = lock.acquire(Deadline::after(limits::AUDIT_LOCK_FOR))?;
-    let unreadable = || Unavailable::Damaged("audit/head is gone or unreadable".into());
+    let unreadable = || Unavailable::Damaged("audit/head is unreadable".into());
     let head = Head::read(&head)?.ok_or_else(unreadable)?;
     let (tail, torn_bytes) = Tail::look(audit, &head)?;
     if !signing::is_there(audit, &tail.start.key)? {

@@ -46,6 +46,10 @@ use crate::trust::TrustFault;
 
 type Kem = hpke::kem::X25519HkdfSha256;
 
+/// How to go on where a record cannot be.
+pub const NEW_RECORD: &str =
+    "move the folder audit away as it is, then keyward init, with each --auditor of before";
+
 /// The record's folder in a home.
 pub fn folder_of(home: &Path) -> PathBuf {
     home.join("audit")
@@ -61,8 +65,14 @@ pub fn identity_of(home: &Path) -> PathBuf {
 pub enum Unavailable {
     /// There is no record in this home.
     Missing,
-    /// Folder, files or recipients are not what they must be; what is wrong, in words.
+    /// Its file `head` is, and rows are there: nobody knows any more which of them were acknowledged.
+    Headless,
+    /// A file of this name is gone, without which nothing can be added.
+    Incomplete(&'static str),
+    /// Folder or files are not what they must be; what is wrong, in words.
     Untrusted(String),
+    /// The list of those who read the record names something else; what is wrong, in words.
+    Recipients(String),
     /// What stands there is not what was written; what is wrong, in words.
     Damaged(String),
     /// The key that signs is gone: only a new chain helps.
@@ -81,7 +91,9 @@ impl fmt::Display for Unavailable {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing => out.write_str("there is no record in this home"),
-            Self::Untrusted(what) => out.write_str(what),
+            Self::Headless => out.write_str("audit/head is gone, and rows are there"),
+            Self::Incomplete(name) => write!(out, "audit/{name} is gone"),
+            Self::Untrusted(what) | Self::Recipients(what) => out.write_str(what),
             Self::Damaged(what) => write!(out, "the record is damaged: {what}"),
             Self::KeyLost => out.write_str("the key that signs the record is gone"),
             Self::Full => out.write_str("no room on the disk for the record"),
@@ -97,6 +109,9 @@ impl Unavailable {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Missing => "missing",
+            Self::Headless => "headless",
+            Self::Incomplete(_) => "incomplete",
+            Self::Recipients(_) => "recipients",
             Self::Untrusted(_) => "untrusted",
             Self::Damaged(_) => "damaged",
             Self::KeyLost => "key_lost",
@@ -114,7 +129,14 @@ impl Unavailable {
                 "put its folder back; or begin another: keyward init, with each --auditor of before"
             }
             Self::Untrusted(_) => "give the folder and its files to Keyward's user alone",
-            Self::Damaged(_) => "keyward audit verify, which says where",
+            Self::Headless => NEW_RECORD,
+            Self::Incomplete("lock") => "make it anew, empty, with mode 600",
+            Self::Incomplete(_) => "put it back as it was, with mode 600",
+            Self::Recipients(_) => "write one kwaudit1... a line into audit/recipients",
+            Self::Damaged(_) => {
+                "keyward audit verify, which says where; to go on all the same, move the folder audit \
+                 away as it is, then keyward init, with each --auditor of before"
+            }
             Self::KeyLost => "keyward init --new-chain, which names the old one",
             Self::Full => "make room",
             Self::LockStuck => "end the process that holds it",

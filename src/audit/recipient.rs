@@ -35,6 +35,14 @@ impl Recipient {
     }
 }
 
+/// What is said of a text that is no recipient. A private half in its place is not shown.
+pub fn no_recipient(text: &str) -> String {
+    if text.to_lowercase().contains(IDENTITY) {
+        return format!("{IDENTITY}... is a private key, which is its owner's alone");
+    }
+    format!("no auditor's key: {}", text.escape_debug())
+}
+
 impl fmt::Display for Recipient {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&encode(RECIPIENT, &self.0))

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Exit, print};
-use crate::audit::recipient::{Identity, Recipient};
+use crate::audit::recipient::{Identity, Recipient, no_recipient};
 use crate::audit::{self, CreateFault, Unavailable};
 use crate::clock;
 use crate::clock::Deadline;
@@ -20,7 +20,7 @@ pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -
     let auditors = match auditors.iter().map(|text| Recipient::parse(text).ok_or(text)).collect() {
         Ok(auditors) => auditors,
         Err(text) => {
-            let what = format!("init: no auditor's key: {}", text.escape_debug());
+            let what = format!("init: {}", no_recipient(text));
             return print::trouble(
                 &what,
                 "the line kwaudit1... that its owner gave you",
@@ -32,7 +32,7 @@ pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -
         let what = "init: neither --home nor KEYWARD_HOME nor HOME says where";
         return print::trouble(what, "keyward init --home /path/to/home", Exit::Usage);
     };
-    if path.exists()
+    if !path.try_exists().is_ok_and(|is_there| !is_there)
         && let Err(fault) = Home::open(Some(path.clone()))
     {
         return print::trouble(&format!("init: {fault}"), fault.remedy(), Exit::Usage);

@@ -142,6 +142,12 @@ fn init_keeps_no_private_half_where_auditors_are_named() {
     let auditors =
         [Identity::fresh().recipient().to_string(), Identity::fresh().recipient().to_string()];
     printed(&home, 2, &["init", "--auditor", "kwaudit1"]);
+    let secret = String::from_utf8(Identity::fresh().to_text().expose().to_vec()).unwrap();
+    for given in [secret.clone(), format!(" {secret}"), secret.to_uppercase()] {
+        let said = printed(&home, 2, &["init", "--auditor", &given]);
+        assert!(said.contains("a private key, which is its owner's alone"), "{said}");
+        assert!(!said.to_lowercase().contains(&secret[20..40]), "{said}");
+    }
     assert!(!home.exists(), "nothing is made for a key that is none");
     let told = printed(&home, 0, &["init", "--auditor", &auditors[0], "--auditor", &auditors[1]]);
     assert!(told.contains("nothing here can open it"), "{told}");

@@ -95,17 +95,85 @@ fn rows_whose_head_is_gone_are_never_begun_over() {
     home.append([EVENT; 3]);
     let before = fs::read(home.segment(1)).unwrap();
     fs::remove_file(home.audit_folder().join("head")).unwrap();
-    for arguments in [&["init"][..], &["init", "--new-chain"]] {
-        printed(&home.path, 1, arguments);
+    let way_out =
+        "try: move the folder audit away as it is, then keyward init, with each --auditor";
+    for arguments in [
+        &["init"][..],
+        &["init", "--new-chain"],
+        &["audit", "head"],
+        &["doctor"],
+        &["debug", "--for", "1m"],
+    ] {
+        let said = printed(&home.path, 1, arguments);
+        assert!(said.contains("audit/head is gone, and rows are there"), "{arguments:?}: {said}");
+        assert!(said.contains(way_out), "{arguments:?}: {said}");
         assert!(fs::read(home.segment(1)).unwrap() == before, "{arguments:?}");
         assert!(!home.audit_folder().join("head").exists());
     }
+    assert_eq!(home.chain().commit(&batch(EVENT), 0), Err(Unavailable::Headless));
+    // That way leads out: the old rows are kept, and a new chain takes rows.
+    let (audit, away) = (home.audit_folder(), home.path.join("away"));
+    fs::rename(&audit, &away).unwrap();
+    printed(&home.path, 0, &["init"]);
+    home.append([EVENT]);
+    home.verifies();
+    fs::remove_dir_all(&audit).unwrap();
+    fs::rename(&away, &audit).unwrap();
     // A beginning that was broken off is begun anew.
     let first = before.iter().position(|byte| *byte == b'\n').unwrap() + 1;
     fs::write(home.segment(1), &before[..first]).unwrap();
     own(&home.segment(1));
     printed(&home.path, 0, &["init"]);
     assert_eq!(home.verifies().rows, 1);
+}
+
+#[test]
+fn a_head_that_goes_while_rows_are_added_is_missed_by_the_next() {
+    let home = Home::new("head-goes");
+    let mut chain = home.chain();
+    chain.commit(&batch(EVENT), now_ms()).unwrap();
+    let (head, away) = (home.audit_folder().join("head"), home.path.join("away"));
+    fs::rename(&head, &away).unwrap();
+    assert_eq!(chain.commit(&batch(EVENT), now_ms()), Err(Unavailable::Headless));
+    fs::rename(&away, &head).unwrap();
+    chain.commit(&batch(EVENT), now_ms()).unwrap();
+    assert_eq!(home.verifies().rows, 3);
+}
+
+#[test]
+fn other_files_without_which_nothing_can_be_added_are_named() {
+    let home = Home::new("incomplete");
+    home.append([EVENT]);
+    for name in ["lock", "recipients"] {
+        let (path, away) = (home.audit_folder().join(name), home.path.join("away"));
+        fs::rename(&path, &away).unwrap();
+        assert_eq!(home.chain().commit(&batch(EVENT), 0), Err(Unavailable::Incomplete(name)));
+        let said = printed(&home.path, 1, &["doctor"]);
+        assert!(said.contains(&format!("audit/{name} is gone; nothing acts")), "{said}");
+        fs::rename(&away, &path).unwrap();
+    }
+    // What is said to help does.
+    fs::remove_file(home.audit_folder().join("lock")).unwrap();
+    fs::write(home.audit_folder().join("lock"), "").unwrap();
+    own(&home.audit_folder().join("lock"));
+    home.append([EVENT]);
+}
+
+#[test]
+fn a_line_that_is_no_recipient_is_told_as_such() {
+    let home = Home::new("junk");
+    let list = home.audit_folder().join("recipients");
+    let mut file = fs::File::options().append(true).open(&list).unwrap();
+    writeln!(file, "somebody").unwrap();
+    let said = printed(&home.path, 1, &["audit", "head"]);
+    assert!(said.contains("audit/recipients: no auditor's key: somebody"), "{said}");
+    assert!(said.contains("try: write one kwaudit1... a line into audit/recipients"), "{said}");
+    // A private half in its place is not shown.
+    let secret = String::from_utf8(Identity::fresh().to_text().expose().to_vec()).unwrap();
+    fs::write(&list, format!("{secret}\n")).unwrap();
+    let said = printed(&home.path, 1, &["audit", "head"]);
+    assert!(said.contains("a private key, which is its owner's alone"), "{said}");
+    assert!(!said.contains(&secret[20..40]), "{said}");
 }
 
 /// What a file system does to a record on the way to a new chain.

@@ -52,6 +52,29 @@ fn init_says_why_it_cannot() {
 }
 
 #[test]
+fn the_home_of_another_user_is_left_to_that_user() {
+    if !rustix::process::geteuid().is_root() {
+        // Nobody else can give a folder away.
+        return;
+    }
+    let folder = Folder::new("another");
+    let home = folder.path().join("home");
+    let home = home.to_str().unwrap();
+    assert_eq!(run(&["init", "--home", home]).code(), Some(0));
+    std::os::unix::fs::chown(home, Some(4242), None).unwrap();
+    for words in [&["init"][..], &["mcp"], &["audit", "head"], &["activity"]] {
+        let refused = run(&[words, &["--home", home]].concat());
+        assert_eq!(refused.code(), Some(2), "{words:?}");
+        let said = &refused.stderr;
+        assert!(
+            said.contains("belongs to somebody else\n  try: sudo -u NAME keyward ..."),
+            "{said}"
+        );
+        assert!(!said.contains("chown") && !said.contains("keyward init"), "{said}");
+    }
+}
+
+#[test]
 fn the_schema_is_json_and_names_every_limit() {
     let ended = run(&["schema"]);
     assert_eq!(ended.code(), Some(0));

@@ -154,7 +154,7 @@ fn other_recipients_begin_a_segment() {
     std::fs::write(scratch.0.join("recipients"), list).unwrap();
     assert_eq!(chain.commit(&batch("b"), 0), Ok(4));
     std::fs::write(scratch.0.join("recipients"), "kwaudit1\n").unwrap();
-    assert!(matches!(chain.commit(&batch("c"), 0), Err(Unavailable::Untrusted(_))));
+    assert!(matches!(chain.commit(&batch("c"), 0), Err(Unavailable::Recipients(_))));
     scratch.verifies();
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::finding::{Area, Findings};
 use crate::cli::{Exit, print};
 use crate::home::{Home, HomeFault};
+use crate::trust::{Flaw, TrustFault};
 
 /// Checks the home. `None` where nothing in it may be used; one of another version ends the command.
 pub(super) fn check(path: &Path, findings: &mut Findings) -> Result<Option<Home>, Exit> {
@@ -20,6 +21,10 @@ pub(super) fn check(path: &Path, findings: &mut Findings) -> Result<Option<Home>
         }
         Err(fault @ HomeFault::Version { .. }) => {
             Err(print::trouble(&format!("home: {fault}"), fault.remedy(), Exit::Usage))
+        }
+        Err(ref fault @ HomeFault::Untrusted(TrustFault { flaw: Flaw::Owner, .. })) => {
+            findings.broken(Area::Home, fault.to_string(), fault.remedy());
+            Ok(None)
         }
         Err(HomeFault::Untrusted(fault)) => {
             let remedy =
