@@ -305,6 +305,8 @@ pub const HELPER_WORD_BYTES: usize = 128 * 1024 - 1;
 pub const HELPER_WORDS_BYTES: usize = 1024 * 1024;
 /// How long one gateway waits for another that writes to the record.
 pub const AUDIT_LOCK_FOR: Duration = Duration::from_secs(2);
+/// Longest file of kept heads that is read: a head a minute for half a year.
+pub const HEADS_BYTES: u64 = 64 * 1024 * 1024;
 /// Longest row of the record, without its line feed.
 pub const AUDIT_ROW_BYTES: usize = 1024 * 1024;
 /// Events of one row together, as text; the base64 of it sealed stays under `AUDIT_ROW_BYTES`.

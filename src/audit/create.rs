@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs::{DirBuilder, File};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::chain::{self, Chain, Settings};
 use super::contents::{Origin, Predecessor, Start};
@@ -178,8 +178,13 @@ fn leave_behind(audit: &Path, old: &Head, now_ms: u64) -> Result<ChainId, Create
     Ok(chain)
 }
 
+/// Where a chain lies that was left behind.
+pub(super) fn left_behind(audit: &Path, chain: ChainId) -> PathBuf {
+    audit.join(format!("chain-{}", &chain.to_string()[..16]))
+}
+
 fn move_away(audit: &Path, old: &Head) -> io::Result<()> {
-    let away = audit.join(format!("chain-{}", &old.chain.to_string()[..16]));
+    let away = left_behind(audit, old.chain);
     match DirBuilder::new().mode(0o700).create(&away) {
         Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
         made => made?,

@@ -117,7 +117,8 @@ impl SignedHead {
         rest.literal(b"{\"chain\":\"")?;
         let chain = ChainId(Hash::parse(rest.take(64)?)?);
         rest.literal(b"\",\"seq\":")?;
-        let seq = rest.number()?;
+        // No row has the number 0.
+        let seq = rest.number().filter(|seq| *seq > 0)?;
         rest.literal(b",\"hash\":\"")?;
         let hash = Hash::parse(rest.take(64)?)?;
         rest.literal(b"\",\"key\":\"")?;

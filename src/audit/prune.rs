@@ -70,9 +70,13 @@ impl From<io::Error> for PruneFault {
 /// # Errors
 /// [`PruneFault`]; a pruning that was broken off is ended by the next.
 pub fn prune(audit: &Path, head: &SignedHead) -> Result<Pruned, PruneFault> {
-    let report = verify::verify(audit, &Anchors { head: Some(*head), chain: None })?;
+    let report = verify::verify(audit, &Anchors { heads: vec![*head], chain: None })?;
     if let Some(damage) = report.damage {
         return Err(PruneFault::NotCovered(format!("row {}: {}", damage.row, damage.what)));
+    }
+    if report.held.is_none() {
+        let what = "its row is not here: it was pruned, or is of the chain before";
+        return Err(PruneFault::NotCovered(what.into()));
     }
     let mut chain = Chain::new(audit.into(), Settings::default());
     let removed = chain.locked(|audit, local, tail, _| {

@@ -4,7 +4,10 @@
 //! Invariant: memory does not grow with the record, and the first fault in the order of the rows is
 //! the one that is told.
 
+mod before;
 mod check;
+mod kept;
+mod local;
 mod signature;
 mod tears;
 
@@ -12,9 +15,12 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
+pub use before::Before;
+use kept::Kept;
+use local::Local;
 pub use tears::{Tear, TearState};
 
-use super::contents::{Contents, Origin, Start, Torn};
+use super::contents::{Contents, Origin, Predecessor, Start, Torn};
 use super::folder;
 use super::head::{Head, SignedHead};
 use super::row::{ChainId, Hash, Place, Row};
@@ -22,10 +28,10 @@ use super::signing::PublicKey;
 use crate::limits;
 
 /// What a record is held against.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Anchors {
-    /// A head that was kept elsewhere.
-    pub head: Option<SignedHead>,
+    /// Heads that were kept elsewhere, in any order.
+    pub heads: Vec<SignedHead>,
     /// The name that the chain should have.
     pub chain: Option<ChainId>,
 }
@@ -64,6 +70,14 @@ pub struct Report {
     pub tears: Vec<Tear>,
     /// The first fault.
     pub damage: Option<Damage>,
+    /// Whether `audit/head` is there; what it says is held against the rows.
+    pub has_head: bool,
+    /// The last row that a head from elsewhere held for.
+    pub held: Option<u64>,
+    /// Heads from elsewhere that show nothing any more: their rows were pruned.
+    pub pruned_heads: u64,
+    /// The chains before, where heads of these were given.
+    pub before: Vec<Before>,
     /// Whether a head or a chain's name from elsewhere held.
     pub is_anchored: bool,
 }
@@ -73,59 +87,30 @@ pub struct Report {
 /// # Errors
 /// A file cannot be read; a file that is missing is damage.
 pub fn verify(audit: &Path, anchors: &Anchors) -> io::Result<Report> {
+    verify_beside(audit, audit, anchors)
+}
+
+/// The same, of a chain beside which those before it lie.
+fn verify_beside(audit: &Path, beside: &Path, anchors: &Anchors) -> io::Result<Report> {
     // Before the segments are listed: whatever is written meanwhile stands behind it.
     let head = Local::read(&audit.join("head"))?;
     let numbers = folder::segments(audit)?;
     let mut walk = Walk::new(audit, anchors, head, numbers.last().copied());
-    let walked = walk.go(&numbers).and_then(|()| walk.finish());
+    let walked = walk.go(&numbers).and_then(|()| walk.finish(beside));
     let fault = match walked {
         Ok(()) => None,
         Err(Stop::Damage(damage)) => Some(damage),
         Err(Stop::System(fault)) => return Err(fault),
     };
     let mut report = walk.report;
+    report.has_head = !matches!(walk.local, Local::Gone);
     report.last_seq = walk.seq;
     report.last_hash = walk.hash.to_string();
     report.damage = fault;
+    (report.held, report.pruned_heads) = (walk.kept.held, walk.kept.pruned);
+    report.is_anchored |= report.held.is_some();
     report.is_anchored &= report.damage.is_none();
     Ok(report)
-}
-
-/// What `audit/head` says.
-#[derive(Clone, Copy)]
-enum Local {
-    /// It is not there, as in a copy of the segments alone.
-    Gone,
-    /// It makes no sense, so nothing is appended.
-    Unreadable,
-    Names(Head),
-}
-
-impl Local {
-    /// Reads the file, which may be written over meanwhile: until it says the same twice.
-    fn read(path: &Path) -> io::Result<Self> {
-        const TIMES: usize = 16;
-        let file = match File::open(path) {
-            Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Self::Gone),
-            file => file?,
-        };
-        let mut last = Head::read(&file)?;
-        for _ in 0..TIMES {
-            let again = Head::read(&file)?;
-            if again == last && again.is_some() {
-                break;
-            }
-            last = again;
-        }
-        Ok(last.map_or(Self::Unreadable, Self::Names))
-    }
-
-    fn head(self) -> Option<Head> {
-        match self {
-            Self::Gone | Self::Unreadable => None,
-            Self::Names(head) => Some(head),
-        }
-    }
 }
 
 /// Why a walk goes no further.
@@ -146,6 +131,8 @@ struct Walk<'a> {
     anchors: &'a Anchors,
     local: Local,
     newest: Option<u64>,
+    kept: Kept,
+    after: Option<Predecessor>,
     report: Report,
     segment: u64,
     /// Where in its segment the last good row ends; 0 where that segment was pruned.
@@ -163,6 +150,8 @@ impl<'a> Walk<'a> {
             anchors,
             local,
             newest,
+            kept: Kept::new(&anchors.heads),
+            after: None,
             report: Report::default(),
             segment: 0,
             end: 0,
@@ -254,7 +243,7 @@ impl<'a> Walk<'a> {
         }
         let (chain, key) = match (start.origin, self.report.chain, self.key) {
             (Origin::Begins { after, .. }, None, _) => {
-                self.report.follows = after.map(|after| after.chain);
+                (self.after, self.report.follows) = (after, after.map(|after| after.chain));
                 (ChainId::of(&row.sealed), start.key)
             }
             (Origin::GoesOn, Some(chain), Some(key)) => (chain, key),
@@ -270,6 +259,13 @@ impl<'a> Walk<'a> {
             return Err(self.damage("this is another chain than the one asked for"));
         }
         self.report.is_anchored |= self.anchors.chain.is_some();
+        if self.report.chain.is_none() {
+            self.kept.sort(chain);
+            if self.after.is_none() && !self.kept.elsewhere.is_empty() {
+                return Err(self.damage(before::OTHER));
+            }
+        }
+        self.kept.pass_over(row.place.seq, self.key).map_err(|what| self.damage(what))?;
         (self.report.chain, self.key) = (Some(chain), Some(start.key));
         self.pass(row.place.seq, row.hash)
     }
@@ -277,10 +273,8 @@ impl<'a> Walk<'a> {
     /// Takes a good row, and holds it against the heads.
     fn pass(&mut self, seq: u64, hash: Hash) -> Result<(), Stop> {
         (self.seq, self.hash) = (seq, hash);
-        let other = || Damage {
-            segment: self.segment,
-            row: seq,
-            what: "a head names another row with this number".into(),
+        let damage = |what: &str| {
+            Stop::Damage(Damage { segment: self.segment, row: seq, what: what.into() })
         };
         if let Some(head) = self.local.head().filter(|head| head.seq == seq) {
             let here = Head {
@@ -291,24 +285,13 @@ impl<'a> Walk<'a> {
                 hash,
             };
             if head.hash != hash {
-                return Err(Stop::Damage(other()));
+                return Err(damage("a head names another row with this number"));
             }
             if head != here {
-                let what = "audit/head says that it stands elsewhere".into();
-                return Err(Stop::Damage(Damage { what, ..other() }));
+                return Err(damage("audit/head says that it stands elsewhere"));
             }
         }
-        if let Some(head) = self.anchors.head.filter(|head| head.seq == seq) {
-            if head.hash != hash || Some(head.chain) != self.report.chain {
-                return Err(Stop::Damage(other()));
-            }
-            if Some(head.key) != self.key || !head.is_signed() {
-                let what = "the head that was kept is not signed by the key in force".into();
-                return Err(Stop::Damage(Damage { what, ..other() }));
-            }
-            self.report.is_anchored = true;
-        }
-        Ok(())
+        self.kept.hold(seq, hash, self.key).map_err(damage)
     }
 
     /// Judges a line that is no good row: a torn tail, or damage.
@@ -333,7 +316,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Stop> {
+    fn finish(&mut self, beside: &Path) -> Result<(), Stop> {
         if self.report.chain.is_none() {
             self.segment = 1;
             return Err(self.damage("there is no chain"));
@@ -346,14 +329,15 @@ impl<'a> Walk<'a> {
         if matches!(self.local, Local::Unreadable) {
             return Err(self.damage("audit/head is unreadable"));
         }
-        let heads = [self.local.head().map(|it| it.seq), self.anchors.head.map(|it| it.seq)];
-        if heads.into_iter().flatten().any(|seq| seq > self.seq) {
+        if self.local.head().is_some_and(|head| head.seq > self.seq) || self.kept.has_more() {
             return Err(self.damage("rows that a head names are missing from the end"));
         }
-        if let Some(head) = self.anchors.head
-            && self.report.pruned_before.is_some_and(|first| head.seq < first)
-        {
-            return Err(self.damage("the row that the head names was pruned: it shows nothing"));
+        let elsewhere = std::mem::take(&mut self.kept.elsewhere);
+        if let Some(after) = self.after.filter(|_| !elsewhere.is_empty()) {
+            let checked = before::check(beside, &after, elsewhere)?;
+            // It is told at the row that names that chain.
+            let told = |what| Stop::Damage(Damage { segment: 1, row: 1, what });
+            self.report.before = checked.map_err(told)?;
         }
         Ok(())
     }

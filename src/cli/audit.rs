@@ -1,14 +1,17 @@
 //! `audit`: checks the record, prints its head, removes what a head covers.
 
+mod heads;
+mod told;
+
 use std::path::{Path, PathBuf};
 
+use super::cells::counted;
 use super::{Exit, print};
 use crate::audit::row::{ChainId, Hash};
 use crate::audit::verify::{Anchors, Report, verify as check};
-use crate::audit::{Audit, Chain, Parts, Settings, SignedHead, folder_of, prune as remove, random};
+use crate::audit::{Audit, Chain, Parts, Settings, folder_of, prune as remove, random};
 use crate::home::{self, Config, Home, HomeFault};
 use crate::name::SessionId;
-use crate::wire::write::Object;
 
 /// Checks the record of a home, or a folder that was copied from one.
 pub(super) fn verify(
@@ -17,8 +20,8 @@ pub(super) fn verify(
     chain: Option<String>,
     as_json: bool,
 ) -> Exit {
-    let head = match head.map(|path| read_head(&path)).transpose() {
-        Ok(head) => head,
+    let heads = match head.map(|path| heads::read(&path)).transpose() {
+        Ok(heads) => heads.unwrap_or_default(),
         Err(exit) => return exit,
     };
     let chain = match chain.map(|text| Hash::parse(text.as_bytes()).ok_or(text)).transpose() {
@@ -39,9 +42,9 @@ pub(super) fn verify(
     if let Err(fault @ HomeFault::Version { .. }) = home::version::check(&home) {
         return print::trouble(&format!("home: {fault}"), fault.remedy(), Exit::Usage);
     }
-    let is_asked = head.is_some() || chain.is_some();
-    match check(&folder_of(&home), &Anchors { head, chain }) {
-        Ok(report) => tell(&report, is_asked, as_json),
+    let asked = heads.len();
+    match check(&folder_of(&home), &Anchors { heads, chain }) {
+        Ok(report) => tell(&report, asked, as_json),
         Err(fault) => {
             let what = format!("audit verify: {}: {fault}", folder_of(&home).display());
             print::trouble(&what, "keyward init, or --home with another home", Exit::Failed)
@@ -49,76 +52,14 @@ pub(super) fn verify(
     }
 }
 
-fn tell(report: &Report, is_asked: bool, as_json: bool) -> Exit {
-    let text = if as_json { json(report) } else { words(report, is_asked) };
+/// Says what was found; where heads were asked for and none held, that is no success.
+fn tell(report: &Report, heads: usize, as_json: bool) -> Exit {
+    let text = if as_json { told::json(report) } else { told::words(report, heads) };
     match (print::line(&text), &report.damage) {
         (Exit::Done, Some(_)) => Exit::Damaged,
+        (Exit::Done, None) if heads > 0 && report.held.is_none() => Exit::Failed,
         (exit, _) => exit,
     }
-}
-
-fn words(report: &Report, is_asked: bool) -> String {
-    let mut text = String::new();
-    if let Some(chain) = report.chain {
-        text += &format!("chain {chain}\n");
-    }
-    if let Some(old) = report.follows {
-        text += &format!("follows chain {old}, whose signing key was lost\n");
-    }
-    if let Some(first) = report.pruned_before {
-        text += &format!("rows before {first} were pruned\n");
-    }
-    text += &format!(
-        "{} rows in {} segments, {} bytes; the last is row {} {}\n",
-        report.rows, report.segments, report.bytes, report.last_seq, report.last_hash
-    );
-    for tear in &report.tears {
-        let (segment, bytes) = (tear.segment, tear.bytes);
-        text += &format!("torn: segment {segment}, {bytes} bytes, {}\n", tear.state.as_str());
-    }
-    text += &match &report.damage {
-        Some(damage) => {
-            format!("DAMAGED at row {} in segment {}: {}", damage.row, damage.segment, damage.what)
-        }
-        None if report.is_anchored => "consistent, and it is the one asked for".to_owned(),
-        None if is_asked => {
-            "consistent, not anchored: the row that was asked for is not here".into()
-        }
-        None => {
-            "consistent, not anchored: only a head kept elsewhere shows that nothing is missing"
-                .into()
-        }
-    };
-    text
-}
-
-fn json(report: &Report) -> String {
-    let tears = report.tears.iter().map(|tear| {
-        let tear_object = Object::new().number("segment", tear.segment).number("bytes", tear.bytes);
-        tear_object.text("state", tear.state.as_str()).end()
-    });
-    let tears = tears.collect::<Vec<_>>().join(",");
-    let chain = report.chain.map(|chain| chain.to_string());
-    let mut object = Object::new()
-        .text_if("chain", chain.as_deref())
-        .text_if("follows", report.follows.map(|chain| chain.to_string()).as_deref())
-        .number("rows", report.rows)
-        .number("segments", report.segments)
-        .number("bytes", report.bytes)
-        .number("last_row", report.last_seq)
-        .text("last_hash", &report.last_hash);
-    if let Some(first) = report.pruned_before {
-        object = object.number("pruned_before", first);
-    }
-    object = object.raw("torn", &format!("[{tears}]")).boolean("anchored", report.is_anchored);
-    if let Some(damage) = &report.damage {
-        let damage = Object::new()
-            .number("segment", damage.segment)
-            .number("row", damage.row)
-            .text("what", &damage.what);
-        object = object.raw("damage", &damage.end());
-    }
-    object.end()
 }
 
 /// Prints a signed head.
@@ -135,32 +76,25 @@ pub(super) fn head(home: Option<PathBuf>) -> Exit {
 
 /// Removes what a head covers.
 pub(super) fn prune(home: Option<PathBuf>, before: &Path) -> Exit {
-    let head = match read_head(before) {
-        Ok(head) => head,
+    let head = match heads::read(before) {
+        Ok(heads) => heads.last().copied(),
         Err(exit) => return exit,
     };
+    let Some(head) = head else { return Exit::Usage };
     let home = match open(home) {
         Ok(home) => home,
         Err(exit) => return exit,
     };
     match remove(&folder_of(home.as_path()), &head) {
         Ok(pruned) => print::line(&format!(
-            "{} segments removed; the first row left is {}",
-            pruned.segments, pruned.first_row
+            "{} removed; the first row left is {}",
+            counted(pruned.segments, "segment"),
+            pruned.first_row
         )),
         Err(fault) => {
             print::trouble(&format!("audit prune: {fault}"), fault.remedy(), Exit::Failed)
         }
     }
-}
-
-fn read_head(path: &Path) -> Result<SignedHead, Exit> {
-    let head = std::fs::read_to_string(path).map_err(|fault| fault.to_string());
-    head.and_then(|text| SignedHead::parse(&text).ok_or_else(|| "it holds no signed head".into()))
-        .map_err(|fault| {
-            let what = format!("{}: {fault}", path.display());
-            print::trouble(&what, "keyward audit head > FILE", Exit::Usage)
-        })
 }
 
 /// The record of a home, for a session of its own, kept as the configuration says; where that is faulty,

@@ -102,6 +102,11 @@ pub(super) fn line(cells: &[Cell], screen: Screen) -> String {
     line
 }
 
+/// So many of something.
+pub(super) fn counted(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// A text on one line in which nothing is hidden: what would not be seen, or would do something, is written out.
 pub(super) fn seen(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());

@@ -82,7 +82,8 @@ fn a_lost_signing_key_ends_in_a_new_chain_that_names_the_old_head() {
     // The old one lies beside it, whole, and holds against the head that was kept.
     let folder = audit.join(format!("chain-{}", &head.chain.to_string()[..16]));
     let signed = keyward::audit::SignedHead::parse(&fs::read_to_string(kept).unwrap());
-    let before = verify(&folder, &Anchors { head: signed, chain: None }).unwrap();
+    let before =
+        verify(&folder, &Anchors { heads: signed.into_iter().collect(), chain: None }).unwrap();
     assert_eq!((before.damage, before.is_anchored), (None, true));
     assert_eq!((before.rows, before.last_seq), (old.rows, old.last_seq));
     let names_it = printed(&home.path, 0, &["audit", "verify"]);
@@ -111,6 +112,8 @@ fn rows_whose_head_is_gone_are_never_begun_over() {
         assert!(!home.audit_folder().join("head").exists());
     }
     assert_eq!(home.chain().commit(&batch(EVENT), 0), Err(Unavailable::Headless));
+    let said = printed(&home.path, 0, &["audit", "verify"]);
+    assert!(said.contains("audit/head is not here") && said.contains(&way_out[5..]), "{said}");
     // That way leads out: the old rows are kept, and a new chain takes rows.
     let (audit, away) = (home.audit_folder(), home.path.join("away"));
     fs::rename(&audit, &away).unwrap();

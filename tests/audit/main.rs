@@ -8,6 +8,7 @@
 //! - `second`: the verifier that was written from the README alone, in Python.
 //! - `commands`: what the program prints of it.
 //! - `follow`: lists that go on with the record.
+//! - `heads`: what heads that were kept elsewhere show, and what not any more.
 //! - `keys`: auditors who come and go, and a signing key that is lost.
 //! - `long`: figures of a long record, to be asked for.
 //! - `lists`: how its lists look, for whom, and how much of the record they read.
@@ -19,6 +20,7 @@ mod crowd;
 mod cuts;
 mod follow;
 mod harness;
+mod heads;
 mod keys;
 mod lists;
 mod long;

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
+use keyward::audit::SignedHead;
+use keyward::audit::verify::{Anchors, Report, verify};
+use serde_json::{Value, json};
 
 use super::harness::{Home, batch, call, ended, intent, now_ms, small_segments};
 
@@ -48,6 +50,31 @@ pub(super) fn agrees(home: &Home, what: &str) {
     let row = report.damage.as_ref().map(|damage| damage.row);
     assert_eq!(said["damage"]["row"].as_u64(), row, "{what}: {said} against {:?}", report.damage);
     assert_eq!(said["rows"].as_u64(), Some(report.rows), "{what}");
+}
+
+/// Both say the same of heads that were kept: which hold, which are pruned, which are of a chain before.
+#[track_caller]
+pub(super) fn agrees_on(home: &Home, heads: &[SignedHead], what: &str) -> Report {
+    let kept = home.path.join("kept-heads");
+    let lines: Vec<String> = heads.iter().map(|head| head.write() + "\n").collect();
+    fs::write(&kept, lines.concat()).unwrap();
+    let (said, _) = asked(home, &[&home.path.join("audit.key"), &kept]);
+    let anchors = Anchors { heads: heads.to_vec(), chain: None };
+    let report = verify(&home.audit_folder(), &anchors).unwrap();
+    let row = report.damage.as_ref().map(|damage| damage.row);
+    assert_eq!(said["damage"]["row"].as_u64(), row, "{what}: {said} against {:?}", report.damage);
+    if row.is_none() {
+        assert_eq!(said["anchored"].as_bool(), Some(report.is_anchored), "{what}: {said}");
+        assert_eq!(said["anchored_to"].as_u64(), report.held, "{what}: {said}");
+        assert_eq!(said["pruned_heads"].as_u64(), Some(report.pruned_heads), "{what}: {said}");
+        let before: Vec<Value> = report
+            .before
+            .iter()
+            .map(|it| json!({ "anchored_to": it.held, "unchecked_heads": it.unchecked }))
+            .collect();
+        assert_eq!(said["before"], Value::from(before), "{what}");
+    }
+    report
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn a_cut_from_the_end_is_found_with_a_head_at_hand() {
     let home = hundred("end");
     let head = home.chain().signed_head().unwrap();
     let head = SignedHead::parse(&head.write()).unwrap();
-    let anchors = Anchors { head: Some(head), chain: None };
+    let anchors = Anchors { heads: vec![head], chain: None };
     assert!(verify(&home.audit_folder(), &anchors).unwrap().is_anchored);
     let mut whole = lines(&home);
     whole.truncate(90);
@@ -136,20 +136,18 @@ fn a_cut_from_the_end_is_found_with_a_head_at_hand() {
 fn another_chain_is_not_the_one_asked_for() {
     let (home, other) = (hundred("one"), hundred("other"));
     let chain = home.report().chain;
-    assert!(verify(&home.audit_folder(), &Anchors { head: None, chain }).unwrap().is_anchored);
-    let found = verify(&other.audit_folder(), &Anchors { head: None, chain }).unwrap();
+    assert!(
+        verify(&home.audit_folder(), &Anchors { heads: Vec::new(), chain }).unwrap().is_anchored
+    );
+    let found = verify(&other.audit_folder(), &Anchors { heads: Vec::new(), chain }).unwrap();
     assert!(found.damage.is_some() && !found.is_anchored);
-    let head = Some(home.chain().signed_head().unwrap());
-    assert!(
-        verify(&other.audit_folder(), &Anchors { head, chain: None }).unwrap().damage.is_some()
-    );
-    let forged = head.map(|head| SignedHead { signature: [1; 64], ..head });
-    assert!(
-        verify(&home.audit_folder(), &Anchors { head: forged, chain: None })
-            .unwrap()
-            .damage
-            .is_some()
-    );
+    let head = home.chain().signed_head().unwrap();
+    let forged = SignedHead { signature: [1; 64], ..head };
+    for (home, head, row) in [(&other, head, 1), (&home, forged, 100)] {
+        let anchors = Anchors { heads: vec![head], chain: None };
+        let found = verify(&home.audit_folder(), &anchors).unwrap();
+        assert_eq!((found.damage.unwrap().row, found.is_anchored), (row, false));
+    }
     // A row of one chain, at its place in the other.
     let mut mixed = lines(&home);
     mixed[50] = lines(&other)[50].clone();
@@ -201,7 +199,7 @@ fn what_is_pruned_leaves_a_record_that_verifies() {
             gone => assert_eq!(result.unwrap().segments, gone),
         }
         let report =
-            verify(&home.audit_folder(), &Anchors { head: Some(heads[5]), chain }).unwrap();
+            verify(&home.audit_folder(), &Anchors { heads: vec![heads[5]], chain }).unwrap();
         assert_eq!((report.damage, report.segments, report.is_anchored), (None, left, true));
     }
     home.chain().commit(&batch("y"), now_ms() + 5 * day_ms).unwrap();
@@ -232,7 +230,7 @@ fn a_pruning_that_was_broken_off_is_no_damage_and_is_ended_by_the_next() {
             own(&home.segment(number));
         }
         let report =
-            verify(&home.audit_folder(), &Anchors { head: Some(head), chain: before.chain })
+            verify(&home.audit_folder(), &Anchors { heads: vec![head], chain: before.chain })
                 .unwrap();
         assert_eq!((report.damage, report.is_anchored), (None, true), "{left}");
         assert_eq!((report.segments, report.last_seq), (5 - left as u64, before.last_seq));

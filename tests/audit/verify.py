@@ -3,8 +3,9 @@
 
 usage: verify.py AUDIT_FOLDER [--head FILE] [--identity FILE]
 
-Prints one JSON object: {"rows":..,"segments":..,"damage":null or {"row":..},"anchored":..}; with
---identity the events follow, one a line. Status 0 whatever it finds, 2 where a package is missing.
+FILE holds heads, one a line. Prints one JSON object: {"rows":..,"segments":..,"damage":null or {"row":..},
+"anchored":..,"anchored_to":null or a row,"pruned_heads":..,"before":[{"anchored_to":..,"unchecked_heads":..}]};
+with --identity the events follow, one a line. Status 0 whatever it finds, 2 where a package is missing.
 """
 import base64
 import hashlib
@@ -38,7 +39,7 @@ ROW_BYTES = 1024 * 1024
 
 
 class Damage(Exception):
-    pass
+    row = None
 
 
 class Row:
@@ -87,7 +88,8 @@ def parse_start(sealed):
     start["origin"] = take(1)[0]
     if start["origin"] > 2:
         raise Damage("contents")
-    take({0: 0, 1: 32, 2: 32 + 32 + 8 + 32}[start["origin"]])
+    take({0: 0, 1: 32, 2: 32}[start["origin"]])
+    start["after"] = (take(32), struct.unpack(">Q", take(8))[0], take(32)) if start["origin"] == 2 else None
     if at != len(sealed):
         raise Damage("contents")
     return start
@@ -99,13 +101,14 @@ def segments(folder):
 
 
 class Walk:
-    def __init__(self, folder, head):
-        self.folder, self.head = folder, head
-        self.chain = self.key = None
+    def __init__(self, folder, heads, beside=None):
+        self.folder, self.heads, self.beside = folder, heads, beside or folder
+        self.chain = self.key = self.after = self.anchored_to = None
+        self.elsewhere, self.before, self.pruned_heads = [], [], 0
         self.segment, self.end, self.seq, self.hash = 0, 0, 0, bytes(32)
         self.rows = self.segments = 0
         self.opened, self.noted = [], []
-        self.anchored = self.pruned = False
+        self.pruned = False
         try:
             with open(os.path.join(folder, "head"), "rb") as file:
                 text = file.read(320)
@@ -126,6 +129,7 @@ class Walk:
                         break
                     self.segment += 1
                     row = Row(line)
+                    self.seq = row.seq - 1
                     self.begin(row, parse_start(row.sealed))
             self.pruned = self.segment > 0
         for number in numbers:
@@ -180,8 +184,19 @@ class Walk:
             raise Damage("origin")
         if self.chain is None:
             self.chain = hashlib.sha256(b"keyward record chain v1\0" + row.sealed).digest()
-            self.key = start["key"]
-        row.check(self.chain, self.key)
+            self.after = start["after"]
+            row.check(self.chain, start["key"])
+            self.elsewhere = [head for head in self.heads if head["chain"] != self.chain]
+            self.heads = [head for head in self.heads if head["chain"] == self.chain]
+            if self.elsewhere and not self.after:
+                raise Damage("another chain")
+        else:
+            row.check(self.chain, self.key)
+        for head in [head for head in self.heads if head["seq"] < row.seq]:
+            if head["key"] != self.key:
+                raise Damage("head")
+            self.pruned_heads += 1
+            self.heads.remove(head)
         self.key = start["key"]
         self.passed(row)
 
@@ -192,13 +207,12 @@ class Walk:
         if self.local and self.local["seq"] == row.seq and self.local != here:
             self.seq -= 1
             raise Damage("head")
-        if self.head and self.head["seq"] == row.seq:
-            signed = b"keyward record head v1\0" + self.head["chain"] + struct.pack(">Q", row.seq) + self.head["hash"]
-            if self.head["hash"] != row.hash or self.head["chain"] != self.chain or self.head["key"] != self.key:
+        for head in [head for head in self.heads if head["seq"] == row.seq]:
+            if head["hash"] != row.hash or head["key"] != self.key:
                 self.seq -= 1
                 raise Damage("head")
-            verify(self.key, self.head["sig"], signed)
-            self.anchored = True
+            self.anchored_to = row.seq
+            self.heads.remove(head)
 
     def finish(self, numbers):
         if self.chain is None:
@@ -215,8 +229,33 @@ class Walk:
                 raise Damage("torn")
         if self.unreadable:
             raise Damage("head")
-        if any(head and head["seq"] > self.seq for head in (self.local, self.head)):
+        if self.heads or self.local and self.local["seq"] > self.seq:
             raise Damage("cut")
+        if self.elsewhere:
+            try:
+                self.look_before()
+            except Damage as fault:
+                fault.row = 1
+                raise
+
+    def look_before(self):
+        """Heads of the chain before: against its rows, or against the link alone."""
+        chain, seq, digest = self.after
+        folder = os.path.join(self.beside, f"chain-{chain.hex()[:16]}")
+        if os.path.isdir(folder):
+            walk = Walk(folder, self.elsewhere, self.beside)
+            walk.go()
+            if (walk.chain, walk.seq, walk.hash) != self.after:
+                raise Damage("another end")
+            self.before = [{"anchored_to": walk.anchored_to, "unchecked_heads": walk.pruned_heads}] + walk.before
+            return
+        held = None
+        for head in self.elsewhere:
+            if head["chain"] != chain or head["seq"] > seq or head["seq"] == seq and head["hash"] != digest:
+                raise Damage("another end")
+            held = seq if head["seq"] == seq else held
+        unchecked = sum(head["seq"] < seq for head in self.elsewhere)
+        self.before = [{"anchored_to": held, "unchecked_heads": unchecked}]
 
 
 # HPKE, RFC 9180, base mode, single-shot: by hand, so that no library is shared with what is checked.
@@ -281,29 +320,31 @@ def read_identity(path):
     return X25519PrivateKey.from_private_bytes(key)
 
 
-def read_head(path):
+def read_heads(path):
+    """The heads of a file, each signed by the key that it names."""
+    heads = []
     with open(path) as file:
-        chain, seq, digest, key, sig = HEAD.fullmatch(file.read().strip()).groups()
-    return {
-        "chain": bytes.fromhex(chain),
-        "seq": int(seq),
-        "hash": bytes.fromhex(digest),
-        "key": bytes.fromhex(key),
-        "sig": base64.b64decode(sig),
-    }
+        for chain, seq, digest, key, sig in (found.groups() for found in map(HEAD.fullmatch, map(str.strip, file)) if found):
+            head = {"chain": bytes.fromhex(chain), "seq": int(seq), "hash": bytes.fromhex(digest), "key": bytes.fromhex(key)}
+            signed = b"keyward record head v1\0" + head["chain"] + struct.pack(">Q", head["seq"]) + head["hash"]
+            verify(head["key"], base64.b64decode(sig), signed)
+            heads.append(head)
+    return heads
 
 
 def main():
     folder, rest = sys.argv[1], sys.argv[2:]
     options = dict(zip(rest[::2], rest[1::2]))
-    walk = Walk(folder, read_head(options["--head"]) if "--head" in options else None)
+    walk = Walk(folder, read_heads(options["--head"]) if "--head" in options else [])
     damage = None
     try:
         walk.go()
     except Damage as fault:
-        damage = {"row": walk.seq + 1, "what": str(fault)}
-    anchored = walk.anchored and damage is None
-    print(json.dumps({"rows": walk.rows, "segments": walk.segments, "damage": damage, "anchored": anchored}))
+        damage = {"row": fault.row or walk.seq + 1, "what": str(fault)}
+    anchored = walk.anchored_to is not None and damage is None
+    said = {"rows": walk.rows, "segments": walk.segments, "damage": damage, "anchored": anchored}
+    said |= {"anchored_to": walk.anchored_to, "pruned_heads": walk.pruned_heads, "before": walk.before}
+    print(json.dumps(said))
     if "--identity" in options:
         private = read_identity(options["--identity"])
         for row in walk.opened:
