@@ -17,9 +17,53 @@ impl fmt::Display for Quote<'_> {
     }
 }
 
+/// A command's words on one line, from which each can be told: one that holds anything but letters, digits and some
+/// signs without a meaning stands in double quotes, with quotes, backslashes and what cannot be seen escaped.
+pub fn words_in_line(words: &[String]) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-./:,+@%=".contains(it);
+    let shown = words.iter().map(|word| match word.as_str() {
+        word if !word.is_empty() && word.chars().all(is_plain) => word.into(),
+        word => format!("{word:?}"),
+    });
+    shown.collect::<Vec<String>>().join(" ")
+}
+
+/// A shell command on one line. No word stands there like that: a `$` would be quoted.
+pub fn shell_in_line(text: &str) -> String {
+    format!("$ {text:?}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_words_look_like_others() {
+        let cases: [&[&str]; 12] = [
+            &["echo", "a' 'b", "c"],
+            &["echo", "a", "b", "c"],
+            &["echo", "a b", "c"],
+            &["echo", "a\" \"b", "c"],
+            &["echo", "\"a\"", "b", "c"],
+            &["echo", "", "c"],
+            &["echo", "a\nb"],
+            &["echo", "a\\nb"],
+            &["echo", "a\\u{a}b"],
+            &["echo", "a\u{3164}b"],
+            &["$", "x"],
+            &["$ \"x\""],
+        ];
+        let owned = |words: &[&str]| -> Vec<String> { words.iter().map(|it| (*it).into()).collect() };
+        let mut shown: Vec<String> = cases.iter().map(|it| words_in_line(&owned(it))).collect();
+        assert_eq!(shown[0], "echo \"a' 'b\" c");
+        assert_eq!(shown[1], "echo a b c");
+        shown.push(shell_in_line("x"));
+        shown.push(shell_in_line("echo a b c"));
+        let count = shown.len();
+        shown.sort();
+        shown.dedup();
+        assert_eq!(shown.len(), count);
+    }
 
     #[test]
     fn what_is_shown_stays_one_short_line() {

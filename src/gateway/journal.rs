@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::intent::intent;
 use super::keeping::Keeping;
+use crate::action::quote::{shell_in_line, words_in_line};
 use crate::audit::event::{Act, Configuration, Counters, Ended, Event, Refused, SessionStarted};
 use crate::audit::{Audit, Ticket, Unavailable, ancestry, random};
 use crate::authorize::Permitted;
@@ -82,7 +83,10 @@ impl Ledger {
         let intent = intent(call, permitted, received_ms);
         let about = match intent.act {
             Act::Http { method, url, .. } => Some(format!("{method} {url}")),
-            Act::Command { host: Some(_), words, .. } => Some(words.join(" ")),
+            Act::Command { host: Some(_), is_shell: true, words, .. } => {
+                Some(shell_in_line(&words.concat()))
+            }
+            Act::Command { host: Some(_), words, .. } => Some(words_in_line(&words)),
             Act::Command { host: None, .. } => None,
             Act::File { access, path, .. } => Some(format!("{} {path}", access.as_str())),
         };

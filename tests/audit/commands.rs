@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use keyward::audit::event::{Counters, Event, SessionStarted};
+use keyward::audit::event::{Act, Counters, Event, Intent, SessionStarted};
 use keyward::audit::recipient::Identity;
 
 use super::harness::{Home, call, ended, intent, refused, small_segments};
@@ -80,6 +80,41 @@ fn activity_is_one_line_for_each_action() {
     assert_eq!(kinds, ["intent", "ended"]);
     printed(&home.path, 2, &["activity", "c_1"]);
     printed(&home.path, 2, &["activity", "--since", "soon"]);
+}
+
+#[test]
+fn no_words_of_a_command_look_like_others() {
+    let home = Home::new("words");
+    let (audit, _) = home.audit(small_segments());
+    let command = |host: Option<&str>, is_shell, words: &[&str]| Act::Command {
+        host: host.map(str::to_owned),
+        is_shell,
+        words: words.iter().map(|word| (*word).to_owned()).collect(),
+        stdin: None,
+    };
+    for act in [
+        command(Some("web"), false, &["echo", "a' 'b", "c"]),
+        command(Some("web"), false, &["echo", "a", "$(b)\n"]),
+        command(Some("web"), true, &["echo \"$(b)\" | c"]),
+        command(None, false, &["/bin/echo", "a b", "c\\u{a}"]),
+    ] {
+        audit.intent(Intent { act, ..intent(call()) }).unwrap();
+    }
+    assert!(audit.end(std::time::Duration::from_secs(10)));
+    let lines = printed(&home.path, 0, &["activity"]);
+    let shown: Vec<&str> = lines.lines().map(|it| it.split_once(" github ").unwrap().1).collect();
+    assert_eq!(
+        shown,
+        [
+            r#"echo "a' 'b" c"#,
+            r#"echo a "$(b)\n""#,
+            r#"$ "echo \"$(b)\" | c""#,
+            r#"/bin/echo "a b" "c\\u{a}""#,
+        ]
+    );
+    let json = printed(&home.path, 0, &["activity", "--json"]);
+    let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!(first["act"], shown[0]);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::action::quote::{shell_in_line, words_in_line};
 use crate::audit::event::Entry;
 use crate::cli::cells::{self, Cell, Screen, Tone};
 use crate::cli::time;
@@ -222,18 +223,13 @@ fn act(intent: &Entry) -> String {
     }
 }
 
-/// The words of a command. Those of one for a host are told apart, since a shell read them.
+/// A command, which a shell may have read.
 fn command(intent: &Entry) -> String {
     let words = intent.texts(&["act", "words"]);
-    if intent.text(&["act", "host"]).is_none() || intent.is(&["act", "shell"]) {
-        return words.join(" ");
+    if intent.is(&["act", "shell"]) {
+        return shell_in_line(&words.concat());
     }
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-./:,+@%=".contains(it);
-    let shown = words.iter().map(|word| match word.as_str() {
-        word if !word.is_empty() && word.chars().all(is_plain) => word.into(),
-        word => format!("'{word}'"),
-    });
-    shown.collect::<Vec<String>>().join(" ")
+    words_in_line(&words)
 }
 
 #[cfg(test)]
