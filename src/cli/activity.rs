@@ -5,12 +5,14 @@
 //!
 //! Invariant: no lock of the record is held, here or below, so a reader that stalls holds up nobody.
 
+mod asked;
 mod calls;
 mod life;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::cells::counted;
 use super::print::Printed;
 use super::usage::Filter;
 use super::zone::Zone;
@@ -28,7 +30,7 @@ use life::Life;
 /// How often `--follow` looks for more.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Shows actions, or one call.
+/// Shows actions, or one call. Where there is nothing to show, that is said beside.
 pub(super) fn run(
     home: Option<PathBuf>,
     call: Option<String>,
@@ -47,6 +49,10 @@ pub(super) fn run(
         }
     };
     let screen = print::screen();
+    if let Err(exit) = asked::check(filter) {
+        return exit;
+    }
+    let name = call.clone();
     let shown = match call {
         None => Shown::Calls(Box::new(Calls::new(filter, since_ms, as_json, screen, zone))),
         Some(text) => match Life::of(&text, as_json, zone) {
@@ -66,7 +72,8 @@ pub(super) fn run(
         Err(exit) => return exit,
     };
     match show(events, shown, filter.follow) {
-        Ok(exit) => exit,
+        Ok(Told::Done(exit)) => exit,
+        Ok(Told::Nothing) => asked::nothing(filter, name.as_deref()),
         Err(fault) => {
             print::trouble(&format!("activity: {fault}"), "keyward audit verify", Exit::Failed)
         }
@@ -146,33 +153,53 @@ impl Shown<'_> {
     }
 }
 
-fn show(mut events: Events, mut shown: Shown<'_>, follow: bool) -> std::io::Result<Exit> {
+/// How showing ended.
+enum Told {
+    /// Something was shown, or somebody wanted no more.
+    Done(Exit),
+    /// To its end nothing of the record was what is asked for.
+    Nothing,
+}
+
+fn show(mut events: Events, mut shown: Shown<'_>, follow: bool) -> std::io::Result<Told> {
+    let mut is_empty = true;
     loop {
         while let Some(entry) = events.next_event()? {
             let Some(text) = shown.take(&entry) else { continue };
+            is_empty = false;
             match print::listed(&text) {
                 Printed::Out => {}
-                Printed::Closed => return Ok(Exit::Done),
-                Printed::Failed => return Ok(Exit::Failed),
+                Printed::Closed => return Ok(Told::Done(Exit::Done)),
+                Printed::Failed => return Ok(Told::Done(Exit::Failed)),
             }
             if shown.is_over() {
-                return Ok(Exit::Done);
+                return Ok(Told::Done(Exit::Done));
             }
         }
         if !follow {
             break;
         }
         if print::waits_until_closed(LOOK_EVERY) {
-            return Ok(Exit::Done);
+            return Ok(Told::Done(Exit::Done));
         }
     }
     for line in shown.at_end() {
+        is_empty = false;
         if print::listed(&line) != Printed::Out {
             break;
         }
     }
+    unopened(&events);
+    Ok(if is_empty { Told::Nothing } else { Told::Done(Exit::Done) })
+}
+
+/// Says how many rows were passed over, which may be another auditor's, or changed.
+pub(super) fn unopened(events: &Events) {
     if events.unopened > 0 {
-        print::aside(&format!("{} rows did not open with this key", events.unopened));
+        print::aside(&format!(
+            "keyward: {} did not open with this key: sealed to others, or changed\n  \
+             try: keyward audit verify, which finds what was changed",
+            counted(events.unopened, "row")
+        ));
     }
-    Ok(Exit::Done)
 }

@@ -54,20 +54,22 @@ pub(super) fn run(home: Option<PathBuf>, identity: Option<PathBuf>, as_json: boo
             Printed::Failed => return Exit::Failed,
         }
     }
-    if events.unopened > 0 {
-        print::aside(&format!("{} rows did not open with this key", events.unopened));
-    }
+    activity::unopened(&events);
     Exit::Done
+}
+
+/// Whether a text is a session's name, or as much of one as lists show.
+pub(super) fn is_name(text: &str) -> bool {
+    let digits = text.strip_prefix("s_").unwrap_or_default();
+    (limits::SHORT_NAME - 2..=32).contains(&digits.len())
+        && digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Has the gateway of a session dispatch nothing more in it, and stop what runs. A live session may be named by as much
 /// of its name as lists show.
 pub(super) fn revoke(home: Option<PathBuf>, text: &str) -> Exit {
     const REMEDY: &str = "keyward sessions, which lists them";
-    let digits = text.strip_prefix("s_").unwrap_or_default();
-    let is_name = (limits::SHORT_NAME - 2..=32).contains(&digits.len())
-        && digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
-    if !is_name {
+    if !is_name(text) {
         let what = format!("sessions revoke: no session's name: {}", text.escape_debug());
         return print::trouble(&what, REMEDY, Exit::Usage);
     }

@@ -61,7 +61,7 @@ fn activity_is_one_line_for_each_action() {
     }
     for (flags, count) in [
         (["--session", session.as_str()], 2),
-        (["--session", "s_0"], 0),
+        (["--session", "s_0000000000"], 0),
         (["--state", "completed"], 2),
         (["--state", "outcome_unknown"], 0),
         (["--target", "github"], 2),
@@ -78,6 +78,40 @@ fn activity_is_one_line_for_each_action() {
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["event"].clone())
         .collect();
     assert_eq!(kinds, ["intent", "ended"]);
+    for (words, status, says) in [
+        (
+            ["activity", "c_00000000000000000000000000000000"],
+            1,
+            "no call of this name is on record",
+        ),
+        (
+            ["--state", "nosuch"],
+            2,
+            "try: --state with one of cancelled_before_dispatch, failed_before_dispatch, completed, cancelled_after_dispatch, outcome_unknown, open",
+        ),
+        (["--state", "denied"], 2, "what is denied is no action, and in no list"),
+        (["--session", "s_0"], 2, "no session's name: s_0"),
+    ] {
+        let words = if words[0] == "activity" {
+            words.to_vec()
+        } else {
+            [&["activity"], &words[..]].concat()
+        };
+        let said = printed(&home.path, status, &words);
+        assert!(said.contains(says), "{words:?}: {said}");
+    }
+    for (words, says) in
+        [(&["--target", "other"][..], "no action on record matches"), (&["--since", "1h"], "")]
+    {
+        let done = run(&home.path, &[&["activity"], words].concat());
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(
+            done.status.success() && said.contains(says) && said.is_empty() == says.is_empty(),
+            "{said}"
+        );
+    }
+    let empty = run(&Home::new("empty").path, &["activity"]);
+    assert_eq!(String::from_utf8(empty.stderr).unwrap(), "keyward: no action is on record\n");
     printed(&home.path, 2, &["activity", "c_1"]);
     printed(&home.path, 2, &["activity", "--since", "soon"]);
 }
@@ -141,6 +175,23 @@ fn without_an_identity_only_what_is_open_is_shown() {
     assert!(!shown.contains("github"), "{shown}");
     let lines = printed(&home.path, 0, &["activity", "--identity", elsewhere.to_str().unwrap()]);
     assert!(lines.contains(&format!("{call} open")), "{lines}");
+}
+
+#[test]
+fn a_row_that_does_not_open_may_be_damage_and_that_is_said() {
+    let (home, ..) = a_session();
+    let mut bytes = fs::read(home.segment(1)).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(home.segment(1), bytes).unwrap();
+    for words in ["activity", "sessions"] {
+        let said = String::from_utf8(run(&home.path, &[words]).stderr).unwrap();
+        assert!(
+            said.contains("1 row did not open with this key: sealed to others, or changed"),
+            "{said}"
+        );
+        assert!(said.contains("try: keyward audit verify"), "{said}");
+    }
 }
 
 #[test]

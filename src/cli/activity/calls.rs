@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::asked;
 use crate::action::quote::{shell_in_line, words_in_line};
 use crate::audit::event::Entry;
 use crate::cli::cells::{self, Cell, Screen, Tone};
@@ -124,7 +125,7 @@ impl<'a> Calls<'a> {
             call: begun.map(|it| it.call).or(ended.and_then(|it| it.call))?.to_string(),
             target: begun.and_then(|it| it.target.as_deref()),
             act: begun.map(|it| it.act.as_str()),
-            state: of_ended("state").unwrap_or_else(|| "open".into()),
+            state: of_ended("state").unwrap_or_else(|| asked::OPEN.into()),
             outcome: of_ended("outcome"),
             reason: of_ended("reason"),
             took_ms: begun.zip(ended).map(|(begun, ended)| ended.at_ms.saturating_sub(begun.at_ms)),
