@@ -128,6 +128,7 @@ impl From<PostFault> for Failure {
         match fault {
             PostFault::Cut => Self::Cut,
             PostFault::Tls => Self::because("tls"),
+            PostFault::Unlinked(why) => Self::because(why),
             PostFault::Network => Self::because("network"),
             PostFault::Deadline => Self::because("deadline"),
             PostFault::Status(status) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ureq::http::{HeaderValue, Request, header};
 
 use super::call::Serving;
-use super::{pool, request};
+use super::{pool, request, words};
 use crate::clock::Deadline;
 use crate::cut::Cut;
 use crate::dial::{Lookups, Stop};
@@ -25,7 +25,9 @@ pub struct Poster {
 pub enum PostFault {
     /// The file of authorities cannot be used, or the host can have no certificate.
     Tls,
-    /// No address, no connection, or a lost one.
+    /// No connection, for a reason in a word.
+    Unlinked(&'static str),
+    /// A connection that was lost.
     Network,
     /// Its time was over.
     Deadline,
@@ -69,11 +71,15 @@ impl Poster {
         match answer {
             Ok(answer) if answer.status().is_success() => Ok(()),
             Ok(answer) => Err(PostFault::Status(answer.status().as_u16())),
-            Err(_) => Err(match serving.progress().stop {
-                Some(Stop::Deadline) => PostFault::Deadline,
-                Some(Stop::Cut) => PostFault::Cut,
-                Some(Stop::Slow | Stop::Lost) | None => PostFault::Network,
-            }),
+            Err(_) => {
+                let progress = serving.progress();
+                Err(match (progress.stop, &progress.link) {
+                    (Some(Stop::Deadline), _) => PostFault::Deadline,
+                    (Some(Stop::Cut), _) => PostFault::Cut,
+                    (_, Some(fault)) => PostFault::Unlinked(words::not_linked(fault)),
+                    (Some(Stop::Slow | Stop::Lost) | None, None) => PostFault::Network,
+                })
+            }
         }
     }
 }

@@ -94,6 +94,33 @@ fn no_session(fault: TlsFault) -> &'static str {
     }
 }
 
+/// Why there is no connection, in a word for the operator.
+pub(super) fn not_linked(fault: &LinkFault) -> &'static str {
+    match fault {
+        LinkFault::Dial(fault) => match fault {
+            DialFault::Lookup(LookupFault::Failed) => "lookup_failed",
+            DialFault::Lookup(LookupFault::Slow) => "lookup_slow",
+            DialFault::Lookup(LookupFault::Busy) => "lookup_busy",
+            DialFault::Forbidden => "address_forbidden",
+            DialFault::Refused => "connection_refused",
+            DialFault::Unreachable => "unreachable",
+            DialFault::Slow => "connection_slow",
+            DialFault::Lookup(LookupFault::Stopped(_)) | DialFault::Stopped(_) => "stopped",
+        },
+        LinkFault::Tls(fault) => match fault {
+            TlsFault::Expired => "certificate_expired",
+            TlsFault::NotYetValid => "certificate_not_yet_valid",
+            TlsFault::WrongName => "certificate_wrong_name",
+            TlsFault::UnknownIssuer => "certificate_unknown_issuer",
+            TlsFault::SelfSigned => "certificate_self_signed",
+            TlsFault::BadCertificate => "certificate_bad",
+            TlsFault::NoAgreement => "tls_no_agreement",
+            TlsFault::Slow => "tls_slow",
+            TlsFault::Closed => "tls_closed",
+        },
+    }
+}
+
 /// What is said where the request, or a part of it, was sent and no head of an answer came.
 pub(super) fn after_sending(error: &Error, progress: &Progress) -> &'static str {
     match progress.stop {

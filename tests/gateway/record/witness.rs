@@ -348,9 +348,25 @@ fn a_server_that_is_not_believed_is_told_nothing() {
     let mut gateway = stage.start();
     stage.act(&mut gateway, 2);
     until("it is on record", PATIENCE, || of_kind(stage.home.path(), "witness_failed").len() == 1);
-    assert_eq!(of_kind(stage.home.path(), "witness_failed")[0]["why"], "network");
+    assert_eq!(of_kind(stage.home.path(), "witness_failed")[0]["why"], "certificate_wrong_name");
     gateway.end();
     assert_eq!(server.requests().len(), 0);
+}
+
+#[test]
+fn why_there_is_no_connection_is_told() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    for (host, why) in [("127.0.0.1", "connection_refused"), ("localhost", "address_forbidden")] {
+        let url = format!("https://{host}:{free}/heads");
+        let stage = Stage::new(json!({ "url": url, "interval_seconds": 1 }));
+        let mut gateway = stage.start();
+        stage.act(&mut gateway, 2);
+        let failed = || of_kind(stage.home.path(), "witness_failed");
+        until("it is on record", PATIENCE, || failed().len() == 1);
+        assert_eq!(failed()[0]["why"], why);
+        let said = gateway.end().stderr;
+        assert!(said.contains(&format!("witness: {why} (1 in a row)")), "{said}");
+    }
 }
 
 #[test]
