@@ -13,6 +13,8 @@ const BEGUN: u8 = 1;
 const CUT_BEFORE: u8 = 2;
 const CUT_AFTER: u8 = 3;
 const ENDED: u8 = 4;
+const REVOKED_BEFORE: u8 = 5;
+const REVOKED_AFTER: u8 = 6;
 
 /// The switch of one call, shared by the dispatcher and the worker that runs it. A clone is another
 /// handle of the same switch.
@@ -59,7 +61,16 @@ impl Cut {
 
     /// Stops the call. Whether that took effect: not if its end was seen before.
     pub fn cut(&self) -> bool {
-        let took = self.step(WAITING, CUT_BEFORE).is_ok() || self.step(BEGUN, CUT_AFTER).is_ok();
+        self.stop(CUT_BEFORE, CUT_AFTER)
+    }
+
+    /// The same, because the operator revoked its session.
+    pub fn revoke(&self) -> bool {
+        self.stop(REVOKED_BEFORE, REVOKED_AFTER)
+    }
+
+    fn stop(&self, before: u8, after: u8) -> bool {
+        let took = self.step(WAITING, before).is_ok() || self.step(BEGUN, after).is_ok();
         if took {
             self.rouse();
         }
@@ -92,7 +103,13 @@ impl Cut {
 
     /// Whether the call was cut.
     pub fn is_cut(&self) -> bool {
-        matches!(self.0.stage.load(Ordering::SeqCst), CUT_BEFORE | CUT_AFTER)
+        let stage = self.0.stage.load(Ordering::SeqCst);
+        matches!(stage, CUT_BEFORE | CUT_AFTER | REVOKED_BEFORE | REVOKED_AFTER)
+    }
+
+    /// Whether it was cut because the operator revoked its session.
+    pub fn is_revoked(&self) -> bool {
+        matches!(self.0.stage.load(Ordering::SeqCst), REVOKED_BEFORE | REVOKED_AFTER)
     }
 
     /// Becomes readable when the call is cut or urgent, and stays so until it is read: for `poll` beside
@@ -113,6 +130,20 @@ impl Cut {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_was_first_is_known() {
+        for begun in [false, true] {
+            let (cut, revoked) = (Cut::new().unwrap(), Cut::new().unwrap());
+            if begun {
+                cut.begin().unwrap();
+                revoked.begin().unwrap();
+            }
+            assert!(cut.cut() && !cut.revoke() && !cut.is_revoked() && cut.is_cut());
+            assert!(revoked.revoke() && !revoked.cut() && revoked.is_revoked() && revoked.is_cut());
+            assert!(revoked.begin().is_err() && revoked.end().is_err());
+        }
+    }
 
     #[test]
     fn a_cut_before_the_beginning_forbids_it() {

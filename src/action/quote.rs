@@ -53,7 +53,8 @@ mod tests {
             &["$", "x"],
             &["$ \"x\""],
         ];
-        let owned = |words: &[&str]| -> Vec<String> { words.iter().map(|it| (*it).into()).collect() };
+        let owned =
+            |words: &[&str]| -> Vec<String> { words.iter().map(|it| (*it).into()).collect() };
         let mut shown: Vec<String> = cases.iter().map(|it| words_in_line(&owned(it))).collect();
         assert_eq!(shown[0], "echo \"a' 'b\" c");
         assert_eq!(shown[1], "echo a b c");

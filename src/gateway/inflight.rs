@@ -87,10 +87,10 @@ impl InFlight {
         }
     }
 
-    /// Stops every call; who asked is answered.
-    pub fn cut_each(&self) {
+    /// Stops every call, as the operator wants; who asked is answered.
+    pub fn revoke_each(&self) {
         for running in self.0.values() {
-            running.cut.cut();
+            running.cut.revoke();
         }
     }
 

@@ -62,14 +62,14 @@ impl Ledger {
         }
     }
 
-    /// Puts on record how a call ended whose intent is.
+    /// Puts on record how a call ended whose intent is; and why, if it was withdrawn.
     ///
     /// # Errors
     /// [`Unavailable`]: it stays listed as open.
     pub fn conclude(
         &self,
         call: CallId,
-        seen: &Observation,
+        seen: (&Observation, Option<Reason>),
         dispatched_ms: u64,
     ) -> Result<(), Unavailable> {
         match &self.0 {
@@ -271,13 +271,17 @@ pub(super) fn rule(by: DecidedBy) -> Option<String> {
     }
 }
 
-fn ended(call: CallId, seen: &Observation, dispatched_ms: u64) -> Ended {
+fn ended(
+    call: CallId,
+    (seen, withdrawn): (&Observation, Option<Reason>),
+    dispatched_ms: u64,
+) -> Ended {
     let Observation { end, message: _, seen } = seen;
     let (outcome, reason): (Option<Outcome>, Option<Reason>) = match *end {
         End::Completed(outcome) => (Some(outcome), None),
         End::NotDispatched(reason) => (None, Some(reason)),
         End::Unknown(reason) => (None, reason),
-        End::CancelledBefore | End::CancelledAfter => (None, None),
+        End::CancelledBefore | End::CancelledAfter => (None, withdrawn),
     };
     let bare = Ended { outcome, reason, ..Ended::new(call, end.state()) };
     let ended = match end {

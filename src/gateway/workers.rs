@@ -194,8 +194,13 @@ fn finish(hands: &Hands, task: Task) -> Done {
         id: id.clone(),
         call,
         state: seen.end.state(),
-        yielded: yielded(call, seen, &id, &purpose),
+        yielded: yielded(call, (seen, withdrawn(&cut)), &id, &purpose),
     }
+}
+
+/// Why a call was withdrawn, where that has a code.
+fn withdrawn(cut: &Cut) -> Option<Reason> {
+    cut.is_revoked().then_some(Reason::Revoked)
 }
 
 /// The one way to act: intent, act, outcome.
@@ -211,7 +216,7 @@ fn recorded(hands: &Hands, job: Job, cut: &Cut, received_ms: u64) -> Observation
     let mut seen = run(hands, job, cut);
     // Whoever passes the answer on wakes while the end is put on record. One that was not heard yet is enough.
     hands.soon.try_send(()).ok();
-    if let Err(fault) = hands.ledger.conclude(call, &seen, dispatched_ms) {
+    if let Err(fault) = hands.ledger.conclude(call, (&seen, withdrawn(cut)), dispatched_ms) {
         log::error!("{call}: its end was not recorded: {}", fault.word());
         let unrecorded = "How this call ended could not be recorded: it may have happened, and must not be repeated \
              because of this.";
@@ -232,10 +237,15 @@ fn run(hands: &Hands, job: Job, cut: &Cut) -> Observation {
     })
 }
 
-fn yielded(call: CallId, seen: Observation, id: &Id, purpose: &Purpose) -> Yielded {
+fn yielded(
+    call: CallId,
+    (seen, withdrawn): (Observation, Option<Reason>),
+    id: &Id,
+    purpose: &Purpose,
+) -> Yielded {
     match purpose {
         Purpose::Answer { revision, room, resolved } => {
-            let (result, rest) = show::observation(call, seen, resolved, *room);
+            let (result, rest) = show::observation(call, (seen, withdrawn), resolved, *room);
             let line = answer::tool_result(id, *revision, &result);
             Yielded::Answer { line, rest, kept_bytes: room.kept_bytes() }
         }

@@ -129,7 +129,7 @@ impl Dispatch {
         if !self.is_revoked && self.journal.is_revoked() {
             self.is_revoked = true;
             log::warn!("the session was revoked: nothing is dispatched in it any more");
-            self.calls.cut_each();
+            self.calls.revoke_each();
         }
         self.is_revoked
     }

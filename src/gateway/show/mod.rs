@@ -79,10 +79,10 @@ pub fn wrong_arguments(call: CallId, faults: &[String]) -> ToolResult {
     }
 }
 
-/// What was observed, and the body where it was not shown whole.
+/// What was observed, and the body where it was not shown whole; of a call that was withdrawn with the reason for that.
 pub fn observation(
     call: CallId,
-    seen: Observation,
+    (seen, withdrawn): (Observation, Option<Reason>),
     resolved: &[Resolved],
     room: Room,
 ) -> (ToolResult, Option<Body>) {
@@ -91,7 +91,7 @@ pub fn observation(
         End::Completed(outcome) => (Some(outcome), None),
         End::NotDispatched(reason) => (None, Some(reason)),
         End::Unknown(reason) => (None, reason),
-        End::CancelledBefore | End::CancelledAfter => (None, None),
+        End::CancelledBefore | End::CancelledAfter => (None, withdrawn),
     };
     let message = message.as_deref();
     match seen {
@@ -273,7 +273,7 @@ mod tests {
                 seen: Some(Seen::Http(response)),
             };
             let (result, rest) =
-                observation(CallId::new([1; 16]), seen, &[], Room::new(&limits, None));
+                observation(CallId::new([1; 16]), (seen, None), &[], Room::new(&limits, None));
             let id = crate::wire::rpc::Id::Text("x".repeat(40));
             let revision = crate::mcp::revision::Revision::MODERN;
             let line = crate::mcp::answer::tool_result(&id, revision, &result);

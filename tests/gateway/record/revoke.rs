@@ -63,8 +63,10 @@ fn what_runs_is_stopped_within_a_quarter_of_a_second() {
     let told = gateway.answer_to(2)["result"]["structuredContent"].take();
     assert!(since.elapsed() < bar(Duration::from_millis(350)), "{:?}", since.elapsed());
     assert_eq!(told["state"], "cancelled_after_dispatch");
+    assert_eq!(told["reason"], "revoked");
     stage.assert_none_left();
     gateway.end();
+    assert_eq!(of_kind(stage.home.path(), "ended")[0]["reason"], "revoked");
 }
 
 #[test]

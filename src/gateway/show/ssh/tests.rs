@@ -38,7 +38,7 @@ fn ran(stdout: &[u8], stderr: &[u8]) -> SshResult {
 fn shown(end: End, seen: Seen) -> (String, Value, bool) {
     let seen = Observation { end, message: None, seen: Some(seen) };
     let room = Room::new(&Limits::default(), None);
-    let (result, rest) = observation(CallId::new([1; 16]), seen, &[], room);
+    let (result, rest) = observation(CallId::new([1; 16]), (seen, None), &[], room);
     let id = crate::wire::rpc::Id::Text("x".repeat(40));
     let revision = crate::mcp::revision::Revision::MODERN;
     let line = crate::mcp::answer::tool_result(&id, revision, &result);
