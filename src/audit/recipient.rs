@@ -35,9 +35,14 @@ impl Recipient {
     }
 }
 
+/// Whether a text has a private half in it, so that it is not to be shown.
+pub fn is_private(text: &str) -> bool {
+    text.to_lowercase().contains(IDENTITY)
+}
+
 /// What is said of a text that is no recipient. A private half in its place is not shown.
 pub fn no_recipient(text: &str) -> String {
-    if text.to_lowercase().contains(IDENTITY) {
+    if is_private(text) {
         return format!("{IDENTITY}... is a private key, which is its owner's alone");
     }
     format!("no auditor's key: {}", text.escape_debug())

@@ -19,7 +19,7 @@ use super::zone::Zone;
 use super::{Exit, audit, print, time};
 use crate::audit::event::Entry;
 use crate::audit::read::Events;
-use crate::audit::recipient::Identity;
+use crate::audit::recipient::{Identity, is_private};
 use crate::audit::{folder_of, identity_of, listed};
 use crate::clock;
 use crate::home::Home;
@@ -88,6 +88,10 @@ pub(super) fn open(
     as_json: bool,
 ) -> Result<Events, Exit> {
     let path = identity.unwrap_or_else(|| identity_of(home.as_path()));
+    if is_private(&path.to_string_lossy()) {
+        let what = "--identity takes the name of a file; what was given is a private key itself";
+        return Err(print::trouble(what, "--identity FILE, with the key in it", Exit::Usage));
+    }
     let path = std::path::absolute(&path).unwrap_or(path);
     let identity = Identity::load(&path).map_err(|fault| {
         open_calls(&home.run_folder(), as_json);

@@ -204,9 +204,9 @@ impl Session {
         let client = [client, version.as_deref().unwrap_or_default()].join(" ");
         let Some(columns) = screen.columns() else {
             let ended = ended_ms.map_or_else(|| life.as_str().into(), |ms| time::shown(ms, zone));
-            let counted = format!(
-                "{actions} actions, {denied} denied, {rejected} of {frames} frames rejected,"
-            );
+            let (actions, frames) =
+                (cells::counted(*actions, "action"), cells::counted(*frames, "frame"));
+            let counted = format!("{actions}, {denied} denied, {rejected} of {frames} rejected,");
             let cells = [&begun, &ended, &id, &counted, client.trim_end()].map(Cell::rest);
             return cells::line(&cells, screen);
         };
@@ -222,7 +222,8 @@ impl Session {
         };
         let mut counted = format!("{actions} done, {denied} denied");
         if *rejected > 0 {
-            counted.push_str(&format!(", {rejected} of {frames} frames rejected"));
+            let frames = cells::counted(*frames, "frame");
+            counted.push_str(&format!(", {rejected} of {frames} rejected"));
         }
         let client_columns = if columns < WIDE { 9 } else { 24 };
         let cells = [

@@ -234,6 +234,9 @@ fn init_keeps_no_private_half_where_auditors_are_named() {
         assert!(said.contains("a private key, which is its owner's alone"), "{said}");
         assert!(!said.to_lowercase().contains(&secret[20..40]), "{said}");
     }
+    let said = printed(&folder.path, 2, &["activity", "--identity", &secret]);
+    assert!(said.contains("--identity takes the name of a file"), "{said}");
+    assert!(!said.contains(&secret[20..40]), "{said}");
     assert!(!home.exists(), "nothing is made for a key that is none");
     let told = printed(&home, 0, &["init", "--auditor", &auditors[0], "--auditor", &auditors[1]]);
     assert!(told.contains("nothing here can open it"), "{told}");

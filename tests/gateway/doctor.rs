@@ -292,11 +292,11 @@ fn calls_of_sessions_that_are_over_are_closed_once() {
     killed_beside(&home, &service);
     let found = doctor(home.path());
     assert_eq!(found.status, Some(0));
-    found.notes("1 sessions broke off: 2 calls closed as outcome_unknown");
+    found.notes("1 session broke off: 2 calls closed as outcome_unknown");
     let before = everything(home.path());
     let found = doctor(home.path());
     assert!(
-        found.at("ok").iter().any(|it| it.starts_with("calls: 1 live sessions; none broke off"))
+        found.at("ok").iter().any(|it| it.starts_with("calls: 1 live session; none broke off"))
     );
     assert!(everything(home.path()) == before, "the one that lives keeps its call");
     let all = events(home.path());

@@ -7,6 +7,7 @@ use super::finding::{Area, Findings};
 use crate::audit::look::{Looked, look};
 use crate::audit::recipient::Identity;
 use crate::audit::{Unavailable, folder_of, identity_of, listed};
+use crate::cli::cells::counted;
 use crate::cli::{audit as record, init};
 use crate::home::{Config, Home};
 
@@ -40,14 +41,16 @@ pub(super) fn check(home: &Home, config: &mut Config, findings: &mut Findings) {
 
 fn end(looked: &Looked, findings: &mut Findings) {
     let Looked { row, segment, recipients, torn_bytes } = looked;
-    let what = format!(
-        "its end is as it was written: row {row}, in segment {segment}; sealed to {} auditors' keys",
-        recipients.len()
-    );
+    let keys = match recipients.len() {
+        1 => "one auditor's key".to_owned(),
+        count => format!("{count} auditors' keys"),
+    };
+    let what =
+        format!("its end is as it was written: row {row}, in segment {segment}; sealed to {keys}");
     findings.fine(Area::Record, what);
     if *torn_bytes > 0 {
-        let what =
-            format!("{torn_bytes} bytes behind the last row, of a power loss or a failed sync");
+        let bytes = counted(*torn_bytes, "byte");
+        let what = format!("{bytes} behind the last row, of a power loss or a failed sync");
         findings.note(Area::Record, what, "nothing: the next row sets them aside and notes them");
     }
 }
@@ -117,7 +120,8 @@ fn calls(home: &Home, config: &mut Config, findings: &mut Findings) {
     let live = sessions.iter().filter(|session| session.is_live).count();
     let over = sessions.len() - live;
     if over == 0 {
-        findings.fine(Area::Calls, format!("{live} live sessions; none broke off"));
+        findings
+            .fine(Area::Calls, format!("{}; none broke off", counted(live as u64, "live session")));
         return;
     }
     let audit = record::of(home, config);
@@ -126,13 +130,16 @@ fn calls(home: &Home, config: &mut Config, findings: &mut Findings) {
     match closed {
         Ok(count) => {
             let what = format!(
-                "{over} sessions broke off: {count} calls closed as outcome_unknown just now"
+                "{} broke off: {} closed as outcome_unknown just now",
+                counted(over as u64, "session"),
+                counted(count as u64, "call")
             );
             let remedy = "keyward activity --state outcome_unknown, which says what they were";
             findings.note(Area::Calls, what, remedy);
         }
         Err(fault) => {
-            let what = format!("calls of {over} sessions that broke off cannot be closed: {fault}");
+            let over = counted(over as u64, "session");
+            let what = format!("calls of {over} that broke off cannot be closed: {fault}");
             findings.broken(Area::Calls, what, fault.remedy());
         }
     }
