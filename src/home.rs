@@ -3,6 +3,7 @@
 //! Invariant: a policy that is handed out is the one that stands in `config.json` at that moment;
 //! while the file is faulty there is none.
 
+mod fault;
 pub mod version;
 
 use std::ffi::OsString;
@@ -12,6 +13,8 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+pub use fault::HomeFault;
 
 use crate::execute::http::authorities;
 use crate::execute::ssh::alias;
@@ -28,24 +31,6 @@ const FOR_OTHERS: u32 = 0o077;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Home(PathBuf);
 
-/// Why there is no home to use.
-#[derive(Debug)]
-pub enum HomeFault {
-    /// Neither a flag nor the environment says where it would be.
-    Nowhere,
-    /// There is nothing at that path.
-    Missing(PathBuf),
-    /// It is there and cannot be trusted.
-    Untrusted(TrustFault),
-    /// It is of a version that is not read here, as this file says.
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// The version, where it is a number.
-        version: Option<u64>,
-    },
-}
-
 /// The home's path: `--home`, else `KEYWARD_HOME`, else `~/.keyward`. `None` where `HOME` is not set either.
 pub fn path(flag: Option<PathBuf>) -> Option<PathBuf> {
     let set = |name: &str| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
@@ -53,36 +38,6 @@ pub fn path(flag: Option<PathBuf>) -> Option<PathBuf> {
         .or_else(|| set("KEYWARD_HOME").map(PathBuf::from))
         .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".keyward")))?;
     std::path::absolute(path).ok()
-}
-
-impl fmt::Display for HomeFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nowhere => out.write_str("neither --home nor KEYWARD_HOME nor HOME is set"),
-            Self::Missing(path) => write!(out, "{}: there is no such home", path.display()),
-            // Nobody should take over what is another's.
-            Self::Untrusted(fault) if fault.flaw == Flaw::Owner => out.write_str(&fault.what()),
-            Self::Untrusted(fault) => write!(out, "{fault}"),
-            Self::Version { path, version } => out.write_str(&version::words(path, *version)),
-        }
-    }
-}
-
-impl HomeFault {
-    /// What to do about it.
-    pub fn remedy(&self) -> &str {
-        match self {
-            Self::Nowhere => "keyward --home DIR",
-            Self::Missing(_) => "keyward init",
-            Self::Untrusted(TrustFault { flaw: Flaw::Owner | Flaw::Refused(_), .. }) => {
-                "sudo -u NAME keyward ..., as the user whose home it is; or --home with one of your own"
-            }
-            Self::Untrusted(_) => "keyward init --home with a folder of your own",
-            Self::Version { .. } => {
-                "a newer Keyward, which made this home; nothing in it was touched"
-            }
-        }
-    }
 }
 
 impl Home {

@@ -74,20 +74,34 @@ pub fn create(audit: &Path, recipients: &[Recipient], now_ms: u64) -> Result<Mad
         Err(fault) if fault.kind() == io::ErrorKind::AlreadyExists => {}
         made => made?,
     }
-    folder::check(audit).map_err(CreateFault::Record)?;
+    check_place(audit)?;
     if let Some(old) = unfinished(audit)? {
         return leave_behind(audit, &old, now_ms).map(Made::Chain);
     }
     if is_made(audit) {
         return Ok(Made::WasThere);
     }
-    if folder::segments(audit)?.iter().any(|number| *number > 1) || has_rows(audit)? {
-        return Err(CreateFault::Record(Unavailable::Headless));
-    }
     let list: String = recipients.iter().map(|recipient| format!("{recipient}\n")).collect();
     renewed(&audit.join("recipients"), list.as_bytes())?;
     renewed(&audit.join("lock"), b"")?;
     Ok(Made::Chain(first(audit, recipients.to_vec(), now_ms, None)?))
+}
+
+/// Checks that [`create`] would find nothing in its way, before anything is made for it.
+///
+/// # Errors
+/// [`CreateFault::Record`]: the folder is not what it must be, or holds rows that nothing can be added to.
+pub fn check_place(audit: &Path) -> Result<(), CreateFault> {
+    match folder::check(audit) {
+        Err(Unavailable::Missing) => return Ok(()),
+        checked => checked.map_err(CreateFault::Record)?,
+    }
+    let has_head = is_leaving(audit) || is_made(audit);
+    if !has_head && (folder::segments(audit)?.iter().any(|number| *number > 1) || has_rows(audit)?)
+    {
+        return Err(CreateFault::Record(Unavailable::Headless));
+    }
+    Ok(())
 }
 
 /// Whether there is a record in a folder, and no old one is being left behind.

@@ -36,7 +36,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 pub use appender::{Audit, Durable, Parts, Ticket};
 pub use chain::{Batch, Chain, Settings};
-pub use create::{CreateFault, Made, create, is_leaving, is_made, renew};
+pub use create::{CreateFault, Made, check_place, create, is_leaving, is_made, renew};
 pub use head::{Head, SignedHead};
 pub use open_calls::{OpenCalls, close_abandoned, listed, revoke};
 pub use prune::{PruneFault, Pruned, prune};

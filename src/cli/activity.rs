@@ -20,7 +20,7 @@ use super::{Exit, audit, print, time};
 use crate::audit::event::Entry;
 use crate::audit::read::Events;
 use crate::audit::recipient::{Identity, is_private};
-use crate::audit::{folder_of, identity_of, listed};
+use crate::audit::{Unavailable, folder_of, identity_of, listed};
 use crate::clock;
 use crate::home::Home;
 use crate::wire::write::Object;
@@ -99,7 +99,7 @@ pub(super) fn open(
         print::trouble(&what, "--identity FILE", Exit::Usage)
     })?;
     Events::open(&folder_of(home.as_path()), identity, since_ms).map_err(|fault| {
-        print::trouble(&format!("the record: {fault}"), "keyward init", Exit::Failed)
+        print::trouble(&format!("the record: {fault}"), Unavailable::Missing.remedy(), Exit::Failed)
     })
 }
 

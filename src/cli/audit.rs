@@ -47,7 +47,7 @@ pub(super) fn verify(
         Ok(report) => tell(&report, asked, as_json),
         Err(fault) => {
             let what = format!("audit verify: {}: {fault}", folder_of(&home).display());
-            print::trouble(&what, "keyward init, or --home with another home", Exit::Failed)
+            print::trouble(&what, "put it back, or --home with another home", Exit::Failed)
         }
     }
 }

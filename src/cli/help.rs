@@ -21,7 +21,7 @@ usage: keyward COMMAND [--home DIR]
                               --state STATE, --target NAME, --since TIME (2h, 3d, a date, or a
                               date and time, yours where no zone follows),
                               --follow; --identity FILE: an auditor's key, elsewhere than the home
-  audit verify                check the record; needs no secret. --head FILE: a head that was kept
+  audit verify                check the record; needs no secret. --head FILE: heads that were kept
                               elsewhere; --chain ID: the chain that it should be
   audit head                  print a signed head, to be kept elsewhere
   audit prune --before FILE   remove whole segments that the head in FILE covers

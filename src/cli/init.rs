@@ -140,6 +140,7 @@ fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<Reco
         let told = format!("{} (was there, left as it is)", folder.display());
         return Ok(Record { told, is_new: false });
     }
+    audit::check_place(&folder)?;
     let (recipients, whose) = if auditors.is_empty() {
         (vec![own_identity(&kept)?], format!("the private key stays here, in {}", kept.display()))
     } else {

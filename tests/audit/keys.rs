@@ -112,6 +112,12 @@ fn rows_whose_head_is_gone_are_never_begun_over() {
         assert!(!home.audit_folder().join("head").exists());
     }
     assert_eq!(home.chain().commit(&batch(EVENT), 0), Err(Unavailable::Headless));
+    // No key is made for what is not.
+    let (key, kept) = (home.path.join("audit.key"), home.path.join("kept.key"));
+    fs::rename(&key, &kept).unwrap();
+    printed(&home.path, 1, &["init"]);
+    assert!(!key.exists());
+    fs::rename(&kept, &key).unwrap();
     let said = printed(&home.path, 0, &["audit", "verify"]);
     assert!(said.contains("audit/head is not here") && said.contains(&way_out[5..]), "{said}");
     // That way leads out: the old rows are kept, and a new chain takes rows.
