@@ -84,8 +84,8 @@ fn by_none(action: &SshAction) -> Denied {
             denied("No rule allows this command with something on stdin.")
         }
         SshAction::Exec(_) => denied("No rule allows this command."),
-        SshAction::Upload(_) => denied("No rule allows to write this file."),
-        SshAction::Download(_) => denied("No rule allows to read this file."),
+        SshAction::Upload(_) => denied("No rule allows writing this file."),
+        SshAction::Download(_) => denied("No rule allows reading this file."),
     }
 }
 

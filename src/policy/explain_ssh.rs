@@ -3,6 +3,8 @@
 //!
 //! It is for the operator: an agent is never told a rule.
 
+mod width;
+
 use std::fmt;
 
 use serde::Serialize;
@@ -17,6 +19,7 @@ use super::rule::Decision;
 use super::ssh_rule::{About, ArgvPattern, SshFit, SshMiss, SshRule, WordPattern};
 use crate::action::quote::Quote;
 use crate::action::ssh::{Command, CommandLine, SshAction};
+use width::Width;
 
 /// What the policy says of an action at a host, and why.
 #[derive(Debug, Serialize)]
@@ -66,13 +69,6 @@ enum Does {
     Download { path: String },
 }
 
-/// How much a rule covers.
-#[derive(Debug, Serialize)]
-struct Width {
-    wide: bool,
-    text: String,
-}
-
 /// Explains what the policy says of an action at a host. Acts on nothing.
 pub fn explain(policy: &Policy, action: SshAction<CommandLine>) -> SshExplanation {
     let tool = action.tool();
@@ -118,7 +114,7 @@ impl HostNote {
             decision: rule.decision.as_str(),
             about: about(&rule.about),
             matches: *fit == SshFit::Whole,
-            why: why(fit),
+            why: why(&rule.about, fit),
         };
         Self {
             name: host.name().to_string(),
@@ -178,11 +174,15 @@ fn shown(pattern: &ArgvPattern) -> String {
     format!("[{}]", words.join(", "))
 }
 
-fn why(fit: &SshFit) -> String {
+fn why(about: &About, fit: &SshFit) -> String {
     match fit {
         SshFit::Whole => "matches".into(),
         SshFit::Loosely => "matches loosely: it asks where another rule permits".into(),
-        SshFit::Misses(SshMiss::Kind) => "is about something else".into(),
+        SshFit::Misses(SshMiss::Kind) => match about {
+            About::Argv { .. } => "is about simple commands".into(),
+            About::Shell { .. } => "is about shell commands".into(),
+            About::Files { .. } => "is about files".into(),
+        },
         SshFit::Misses(SshMiss::Words(ArgvMiss::Words)) => "is about other words".into(),
         SshFit::Misses(SshMiss::Words(ArgvMiss::Option(word))) => {
             format!("takes no option for a wildcard, as {} may be one", Quote(word))
@@ -193,50 +193,6 @@ fn why(fit: &SshFit) -> String {
         SshFit::Misses(SshMiss::Stdin) => "lets nothing be given to read".into(),
         SshFit::Misses(SshMiss::Simple) => "is not asked: this is a simple command".into(),
         SshFit::Misses(SshMiss::Path) => "is about other paths".into(),
-    }
-}
-
-impl Width {
-    fn of(rule: &SshRule) -> Self {
-        match &rule.about {
-            About::Argv { pattern, options, stdin } => {
-                let mut text = commands(pattern);
-                if *options {
-                    text += ", options too";
-                }
-                if *stdin {
-                    text += ", anything on stdin";
-                }
-                if rule.decision == Decision::Deny {
-                    text += "; not the same program under another name, by its path for one";
-                }
-                let any_program = !matches!(pattern.words().first(), Some(WordPattern::Literal(_)));
-                Self { wide: pattern.is_open_ended() || any_program, text }
-            }
-            About::Shell { .. } => Self { wide: true, text: "any command".into() },
-            About::Files { path, .. } => {
-                let text = if path.is_literal() {
-                    "one file".into()
-                } else {
-                    format!("any file like {}", path.as_str())
-                };
-                Self { wide: path.is_open_ended(), text }
-            }
-        }
-    }
-
-    fn word(&self) -> &'static str {
-        if self.wide { "wide" } else { "tight" }
-    }
-}
-
-fn commands(pattern: &ArgvPattern) -> String {
-    let is_literal = |word: &WordPattern| matches!(word, WordPattern::Literal(_));
-    let like = shown(pattern);
-    match (pattern.is_open_ended(), pattern.words().iter().all(is_literal)) {
-        (true, _) => format!("any command that begins like {like}"),
-        (false, true) => "one command".into(),
-        (false, false) => format!("commands like {like}"),
     }
 }
 

@@ -45,9 +45,9 @@ fn the_text_shows_how_a_command_was_read_every_rule_the_verdict_and_the_width() 
   rules[0] * allow argv ["systemctl", "status", "*"]: matches
   rules[1]   allow argv ["ls", "**"], options, stdin: is about other words
   rules[2]   deny  argv ["ls", "/root"]: is about other words
-  rules[3]   allow sftp read /var/log/**: is about something else
+  rules[3]   allow sftp read /var/log/**: is about files
 verdict: allow, by rules[0]
-width: tight: commands like ["systemctl", "status", "*"]
+width: wide: commands like ["systemctl", "status", "*"], where any word fits *: a path too, but no option
 "#
     );
     let shell = explained("web1", "ls; id").to_string();
@@ -103,9 +103,65 @@ fn programs_are_told_the_same() {
     let json = explained("web1", "systemctl status a").to_json();
     assert_eq!(json["does"]["simple_command"]["words"][2], "a");
     assert_eq!((&json["verdict"], &json["decided_by"]), (&"allow".into(), &0.into()));
-    assert_eq!(json["width"]["wide"], false);
+    assert_eq!(json["width"]["wide"], true);
     let json = explained("web1", "a\nb").to_json();
     assert_eq!(json["does"]["shell_command"]["why"], "it has an unquoted `\\n`");
     assert_eq!(json["reason"], "ambiguous_command");
     assert!(json.get("decided_by").is_none() && json.get("width").is_none());
+}
+
+/// How wide a rule is that permits.
+fn width(about: &str) -> String {
+    let host = format!(
+        r#"{{ "version": 1, "ssh": {{ "h": {{ "address": "h.test", "user": "u", "credential": "c",
+            "rules": [{{ "decision": "allow", {about} }}] }} }},
+            "credentials": {{ "c": {{ "type": "ssh_key", "source": {{ "file": "/k" }} }} }} }}"#
+    );
+    let policy = config::parse(&host).unwrap();
+    let width = Width::of(&policy.hosts()[0].rules()[0]);
+    format!("{}: {}", width.word(), width.text)
+}
+
+#[test]
+fn what_a_reader_cannot_list_is_wide() {
+    let any = "where any word fits *: a path too, but no option";
+    for (about, expected) in [
+        (r#""argv": ["uptime"]"#, "tight: one command".to_owned()),
+        (r#""argv": ["sh", "/srv/x.sh"]"#, "tight: one command".into()),
+        (r#""argv": ["tee", "/srv/*"], "stdin": true"#,
+            "tight: commands like [\"tee\", \"/srv/*\"], anything on stdin".into()),
+        (r#""argv": ["x", "--file=/srv/*", "in/*"]"#,
+            "tight: commands like [\"x\", \"--file=/srv/*\", \"in/*\"]".into()),
+        (r#""argv": ["cat", "*"]"#, format!("wide: commands like [\"cat\", \"*\"], {any}")),
+        (r#""argv": ["rm", "-rf", "/*"]"#,
+            "wide: commands like [\"rm\", \"-rf\", \"/*\"], where no folder bounds /*".into()),
+        (r#""argv": ["ls", "*"], "options": true"#,
+            "wide: commands like [\"ls\", \"*\"], where any word fits *: paths and options too".into()),
+        (r#""argv": ["sh", "-c", "*"]"#, format!(
+            "wide: commands like [\"sh\", \"-c\", \"*\"], {any}; sh runs other programs: as wide as a shell"
+        )),
+        (r#""argv": ["/usr/bin/python3.11", "/srv/x/*"]"#,
+            "wide: commands like [\"/usr/bin/python3.11\", \"/srv/x/*\"]; python3.11 runs other programs: as wide as a shell".into()),
+        (r#""argv": ["bash"], "stdin": true"#,
+            "wide: one command, anything on stdin; bash runs other programs: as wide as a shell".into()),
+        (r#""argv": [".", "/srv/x/*"]"#,
+            "wide: commands like [\".\", \"/srv/x/*\"]; . runs other programs: as wide as a shell".into()),
+        (r#""argv": ["/srv/bin/*"]"#,
+            "wide: commands like [\"/srv/bin/*\"], any such program".into()),
+        (r#""sftp": ["read"], "path": "/srv/a""#, "tight: one file".into()),
+        (r#""sftp": ["read"], "path": "/srv/*""#, "tight: any file like /srv/*".into()),
+        (r#""sftp": ["read"], "path": "/*/a""#, "wide: any file like /*/a".into()),
+    ] {
+        assert_eq!(width(about), expected, "{about}");
+    }
+    for argv in
+        ["*.service", "-n*", "-C/*", "-I/*/x", "./*", "--file=*", "--file=/*", "host:*", "*/x"]
+    {
+        let width = width(&format!(r#""argv": ["x", "{argv}"]"#));
+        assert!(width.starts_with("wide: "), "{argv}: {width}");
+    }
+    for argv in ["-I/srv/*", "/var/*/x", "host:/srv/*", "--x=a/*"] {
+        let width = width(&format!(r#""argv": ["x", "{argv}"]"#));
+        assert!(width.starts_with("tight: "), "{argv}: {width}");
+    }
 }
