@@ -39,6 +39,8 @@ pub enum CredentialFault {
     TooLong,
     /// It has bytes that cannot be sent where it should go.
     Unsendable,
+    /// The same of the certificate that goes with it.
+    Certificate(Box<Self>),
 }
 
 impl CredentialFault {
@@ -46,11 +48,26 @@ impl CredentialFault {
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Missing => "is not there: its file or variable does not exist",
-            Self::Untrusted(_) => "is not used: others may read or change its file",
+            Self::Untrusted(fault) => match fault.flaw {
+                Flaw::Readable => "is not used: others may read its file",
+                Flaw::Owner | Flaw::Writable => "is not used: others may change its file",
+                Flaw::NotAFile => "is not used: where its file should be is something else",
+                Flaw::Missing | Flaw::NotAFolder | Flaw::Relative => {
+                    "is not there: its file does not exist"
+                }
+                Flaw::Refused(_) => "is not used: its file cannot be opened",
+            },
             Self::Unreadable(_) => "cannot be read",
             Self::Empty => "is empty",
             Self::TooLong => "is too long",
             Self::Unsendable => "has bytes that cannot be sent in a request",
+            Self::Certificate(fault) => match fault.as_ref() {
+                Self::Missing => "is not used: its certificate does not exist",
+                Self::Untrusted(fault) if matches!(fault.flaw, Flaw::Owner | Flaw::Writable) => {
+                    "is not used: others may change its certificate"
+                }
+                _ => "is not used: its certificate cannot be read",
+            },
         }
     }
 }
@@ -99,6 +116,16 @@ pub fn fetch_source(_: Warrant<'_>, source: &Source) -> Result<Secret, Credentia
     read(source)
 }
 
+/// Reads a certificate, which is public: others may read its file, and none may change it.
+///
+/// # Errors
+/// [`CredentialFault`].
+pub fn read_certificate(path: &Path) -> Result<Vec<u8>, CredentialFault> {
+    let bytes = read_at_once(trust::open_trusted(path).map_err(of_trust)?)?;
+    check_size(&bytes)?;
+    Ok(bytes.to_vec())
+}
+
 /// Reads values for nothing but a look at them, when the operator asks whether they can be used: nothing is
 /// authorized, so nothing is sent, and a verdict owns and borrows nothing in which a value could leave.
 ///
@@ -144,10 +171,7 @@ fn fetch_one(entry: &Credential) -> Result<Fetched<'_>, CredentialFault> {
 
 /// One line feed, or carriage return and line feed, at the end is an editor's and not the value's.
 fn read_file(path: &Path) -> Result<Secret, CredentialFault> {
-    let file = trust::open_secret(path).map_err(|fault| match fault.flaw {
-        Flaw::Missing => CredentialFault::Missing,
-        _ => CredentialFault::Untrusted(fault),
-    })?;
+    let file = trust::open_secret(path).map_err(of_trust)?;
     let mut bytes = read_at_once(file)?;
     if bytes.last() == Some(&b'\n') {
         bytes.pop();
@@ -156,6 +180,13 @@ fn read_file(path: &Path) -> Result<Secret, CredentialFault> {
         }
     }
     Ok(Secret::new(std::mem::take(&mut *bytes)))
+}
+
+fn of_trust(fault: TrustFault) -> CredentialFault {
+    match fault.flaw {
+        Flaw::Missing => CredentialFault::Missing,
+        _ => CredentialFault::Untrusted(fault),
+    }
 }
 
 /// Reads into one buffer of the right size, so that no copy is left behind by growing.

@@ -41,8 +41,8 @@ pub fn try_key(private: &Secret, passphrase: Option<&Secret>) -> Result<Seen, Ke
 ///
 /// # Errors
 /// [`CertificateFault`].
-pub fn try_certificate(certificate: &Secret) -> Result<(Fingerprint, Validity), CertificateFault> {
-    let certificate = UserCertificate::parse(certificate.expose())?;
+pub fn try_certificate(certificate: &[u8]) -> Result<(Fingerprint, Validity), CertificateFault> {
+    let certificate = UserCertificate::parse(certificate)?;
     Ok((certificate.key().fingerprint(), certificate.validity(SystemTime::now())))
 }
 

@@ -3,11 +3,10 @@
 use std::path::Path;
 
 pub(super) use crate::credential::fetch::Warrant;
-use crate::credential::fetch::{CredentialFault, fetch_source};
+use crate::credential::fetch::{CredentialFault, fetch_source, read_certificate};
 use crate::credential::forms::Forms;
 use crate::credential::redact::Redactor;
 use crate::name::Name;
-use crate::policy::config::Source;
 use crate::policy::host::{HostKeyRule, SshHost, Stop};
 use crate::policy::login::{SshCredential, SshProof};
 use crate::ssh::fingerprint::Fingerprint;
@@ -105,7 +104,7 @@ fn read(warrant: Warrant<'_>, entry: &SshCredential) -> Result<Login, Credential
         SshProof::Key { source, passphrase, certificate } => Login::Key {
             private: fetch_source(warrant, source)?,
             passphrase: passphrase.as_ref().map(|it| fetch_source(warrant, it)).transpose()?,
-            certificate: certificate.as_ref().map(|it| certificate_of(warrant, it)).transpose()?,
+            certificate: certificate.as_deref().map(certificate_of).transpose()?,
         },
         SshProof::Password { source } => Login::Password(fetch_source(warrant, source)?),
         SshProof::Agent { socket, identity } => Login::Agent {
@@ -115,9 +114,8 @@ fn read(warrant: Warrant<'_>, entry: &SshCredential) -> Result<Login, Credential
     })
 }
 
-fn certificate_of(warrant: Warrant<'_>, path: &Path) -> Result<Vec<u8>, CredentialFault> {
-    let source = Source::File(path.to_owned());
-    Ok(fetch_source(warrant, &source)?.expose().to_vec())
+fn certificate_of(path: &Path) -> Result<Vec<u8>, CredentialFault> {
+    read_certificate(path).map_err(|fault| CredentialFault::Certificate(Box::new(fault)))
 }
 
 /// The values that a host could give back.

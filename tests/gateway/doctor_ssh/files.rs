@@ -109,7 +109,7 @@ fn keys_of_each_broken_kind() {
     let cut = lines[..lines.len() - 1].join("\n");
     let dsa = "-----BEGIN DSA PRIVATE KEY-----\nMAA=\n-----END DSA PRIVATE KEY-----\n";
     for (text, passphrase, what, remedy) in [
-        ("", None, "is empty", "install -m 600 "),
+        ("", None, "is empty", "ssh-keygen -t ed25519 -N '' -C keyward -f "),
         ("hunter2", None, "holds no private key", "ssh-keygen -t ed25519"),
         ("\u{feff}x", None, "is not plain text", "plain UTF-8"),
         (&stage.read("id.pub"), None, "is a public key", "without .pub"),
@@ -173,7 +173,16 @@ fn files_that_are_not_for_this_user_alone() {
     alone.with_credential(json!({ "type": "ssh_key", "source": { "file": path } }));
     alone.doctor().only_broken(1, "id.pub is a public key");
     alone.with_credential(json!({ "type": "ssh_key", "source": { "file": stage.path("none") } }));
-    alone.doctor().only_broken(1, "none does not exist");
+    let found = alone.doctor();
+    found.only_broken(1, "none does not exist");
+    let make =
+        format!("/ ssh-keygen -t ed25519 -N '' -C keyward -f {}", stage.path("none").display());
+    found.tells("broken web: key: ", &[&make]);
+    fs::create_dir(stage.path("folder")).unwrap();
+    alone.with_credential(json!({ "type": "ssh_key", "source": { "file": stage.path("folder") } }));
+    let found = alone.doctor();
+    found.only_broken(1, "folder is no regular file");
+    found.tells("broken web: key: ", &["or name the file that holds one"]);
     alone.with_credential(json!({ "type": "ssh_key", "source": { "environment": "KW_NOT_SET" } }));
     let found = alone.doctor();
     assert_eq!(found.status, Some(0));
@@ -216,9 +225,19 @@ fn certificates() {
         alone.doctor().only_broken(1, what);
     }
     stage.write("certificate", &whole);
+    // As ssh-keygen leaves it: it is public.
+    let mode = |mode| {
+        let mode = fs::Permissions::from_mode(mode);
+        fs::set_permissions(stage.path("certificate"), mode).unwrap();
+    };
+    mode(0o644);
     let found = alone.doctor();
     assert_eq!(found.at("broken"), [""; 0]);
     found.tells("ok web: key: ", &["is a certificate for this key, and holds now"]);
+    mode(0o664);
+    let found = alone.doctor();
+    found.only_broken(1, "/certificate is writable by others");
+    found.tells("broken web: key: ", &["chmod go-w "]);
 }
 
 #[test]

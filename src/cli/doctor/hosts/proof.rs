@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Told, shown};
 use crate::clock::Deadline;
-use crate::credential::fetch::{CredentialFault, inspect};
+use crate::credential::fetch::{CredentialFault, inspect, read_certificate};
 use crate::policy::config::Source;
 use crate::policy::login::{KeyFingerprint, SshCredential, SshProof};
 use crate::ssh::certificate::Validity;
@@ -35,7 +35,7 @@ pub(super) fn check(entry: &SshCredential, told: &mut Told<'_>) {
                         format!("{} is not UTF-8, or has a NUL: it cannot be sent", shown(source));
                     told.broken(&what, fill(source));
                 }
-                Err((_, fault)) => unread(source, &fault, told),
+                Err((_, fault)) => unread(source, &fault, fill(source), told),
             }
         }
         SshProof::Agent { socket, identity } => agent(socket, *identity, told),
@@ -61,11 +61,12 @@ fn key(source: &Source, passphrase: Option<&Source>, told: &mut Told<'_>) -> Opt
             None
         }
         Err((0, fault)) => {
-            unread(source, &fault, told);
+            unread(source, &fault, fill_with_key(source), told);
             None
         }
         Err((_, fault)) => {
-            unread(passphrase.unwrap_or(source), &fault, told);
+            let source = passphrase.unwrap_or(source);
+            unread(source, &fault, fill(source), told);
             None
         }
         Ok(Err(cause)) => {
@@ -122,7 +123,6 @@ fn is_public(source: &Source) -> bool {
 
 /// Whether a certificate belongs to its key, and holds now.
 fn beside(path: &Path, key: &Source, seen: Seen, told: &mut Told<'_>) {
-    let source = Source::File(path.to_owned());
     let place = path.display();
     let sign = || match key {
         Source::File(key) => format!(
@@ -133,8 +133,11 @@ fn beside(path: &Path, key: &Source, seen: Seen, told: &mut Told<'_>) {
             "ssh-keygen -s CA -I ID -n USER KEY.pub, where the authority's key is".into()
         }
     };
-    match inspect([&source], |[text]| try_certificate(text)) {
-        Err((_, fault)) => unread(&source, &fault, told),
+    match read_certificate(path).map(|text| try_certificate(&text)) {
+        Err(CredentialFault::Untrusted(fault)) => {
+            told.broken(&fault.what(), fault.remedy().unwrap_or_else(sign));
+        }
+        Err(fault) => told.broken(&format!("{place} {}", unread_words(&fault)), sign()),
         Ok(Err(fault)) => told.broken(&format!("{place} {}", fault.what()), sign()),
         Ok(Ok((_, Validity::Expired))) => {
             told.broken(&format!("{place} is a certificate whose time is over"), sign());
@@ -184,7 +187,7 @@ fn agent(socket: &Path, identity: KeyFingerprint, told: &mut Told<'_>) {
 }
 
 /// What is wrong with where a value is read from.
-fn unread(source: &Source, fault: &CredentialFault, told: &mut Told<'_>) {
+fn unread(source: &Source, fault: &CredentialFault, fill: String, told: &mut Told<'_>) {
     let place = shown(source);
     match (source, fault) {
         (Source::Environment(_), CredentialFault::Missing) => told.note(
@@ -192,12 +195,27 @@ fn unread(source: &Source, fault: &CredentialFault, told: &mut Told<'_>) {
             "nothing, if the gateway's environment has it; sudo passes none on",
         ),
         (_, CredentialFault::Untrusted(fault)) => {
-            told.broken(&fault.what(), fault.remedy().unwrap_or_else(|| fill(source)));
+            told.broken(&fault.what(), fault.remedy().unwrap_or(fill));
         }
-        (_, CredentialFault::Missing) => {
-            told.broken(&format!("{place} does not exist"), fill(source))
-        }
-        (_, fault) => told.broken(&format!("{place} {}", fault.as_str()), fill(source)),
+        (_, fault) => told.broken(&format!("{place} {}", unread_words(fault)), fill),
+    }
+}
+
+fn unread_words(fault: &CredentialFault) -> &'static str {
+    match fault {
+        CredentialFault::Missing => "does not exist",
+        fault => fault.as_str(),
+    }
+}
+
+/// How a private key comes to where it is read from.
+fn fill_with_key(source: &Source) -> String {
+    match source {
+        Source::File(path) => format!(
+            "ssh-keygen -t ed25519 -N '' -C keyward -f {}, or name the file that holds one",
+            path.display()
+        ),
+        Source::Environment(_) => fill(source),
     }
 }
 
