@@ -51,9 +51,24 @@ impl HostKeys {
         self.known.is_empty()
     }
 
+    /// Whether all keys that lines vouch for are revoked by others.
+    pub fn are_revoked(&self) -> bool {
+        !self.known.is_empty() && self.good().next().is_none()
+    }
+
+    /// Whether a line revokes the key of this fingerprint.
+    pub fn revokes(&self, fingerprint: Fingerprint) -> bool {
+        self.revoked.iter().any(|key| key.fingerprint() == fingerprint)
+    }
+
+    /// The known keys that no line revokes.
+    fn good(&self) -> impl Iterator<Item = &PublicKey> {
+        self.known.iter().filter(|key| !self.revoked.contains(key))
+    }
+
     /// The signature algorithms of the known keys, the best first, by libssh2's names: for `strict`.
     ///
-    /// It is empty where no usable key is known; then there is nothing to connect for.
+    /// It is empty where no usable key is known that is not revoked; then there is nothing to connect for.
     pub fn known_algorithms(&self) -> Vec<&'static str> {
         self.algorithms_where(|key_type| self.knows(key_type))
     }
@@ -82,7 +97,7 @@ impl HostKeys {
     }
 
     fn knows(&self, key_type: KeyType) -> bool {
-        self.known.iter().any(|key| key.key_type() == key_type)
+        self.good().any(|key| key.key_type() == key_type)
     }
 
     fn algorithms_where(&self, is_wanted: impl Fn(KeyType) -> bool) -> Vec<&'static str> {
@@ -95,8 +110,12 @@ impl HostKeys {
         let shown = PublicKey::parse(blob.to_vec()).map(|key| key.key_type());
         let is_same_type = |key: &&PublicKey| Some(key.key_type()) == shown;
         let mut expected: Vec<Fingerprint> =
-            self.known.iter().filter(is_same_type).map(PublicKey::fingerprint).collect();
+            self.good().filter(is_same_type).map(PublicKey::fingerprint).collect();
         if expected.is_empty() {
+            expected.extend(self.good().map(PublicKey::fingerprint));
+        }
+        if expected.is_empty() {
+            // Whoever is told of them is told of all that there was.
             expected.extend(self.known.iter().map(PublicKey::fingerprint));
         }
         expected.sort_unstable();

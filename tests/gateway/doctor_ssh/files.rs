@@ -313,6 +313,19 @@ fn known_hosts() {
     assert_eq!((found.status, found.at("broken")), (Some(0), vec![]));
     found.tells("note ", &["known_hosts: 2 lines make no sense", ": 2, 4 / "]);
     found.tells("ok web: ", &["whose key is known: ", &fingerprint(&stage.path("id.pub"))]);
+    let line = format!("[127.0.0.1]:{port} {key}");
+    stage.write("known_hosts", format!("nonsense\n{line}@revoked * {key}"));
+    let found = alone.doctor();
+    found.only_broken(1, "all keys that are known of it are revoked");
+    found.tells("note ", &["known_hosts: a line makes no sense and counts for nothing: 1 / "]);
+    make_key(stage.home.path(), "other", &["-t", "ed25519"]);
+    let other = stage.read("other.pub");
+    stage.write("known_hosts", format!("{line}[127.0.0.1]:{port} {other}@revoked * {key}"));
+    let found = alone.doctor();
+    assert_eq!(found.at("broken"), [""; 0]);
+    let told = found.hosts().into_iter().find(|it| it.contains("whose key is known: ")).unwrap();
+    assert!(told.contains(&fingerprint(&stage.path("other"))), "{told}");
+    assert!(!told.contains(&fingerprint(&stage.path("id.pub"))), "{told}");
     stage.write("known_hosts", format!("@cert-authority [127.0.0.1]:{port} {key}"));
     alone.doctor().only_broken(1, "only a certification authority is known");
     fs::set_permissions(stage.path("known_hosts"), fs::Permissions::from_mode(0o666)).unwrap();
@@ -326,4 +339,6 @@ fn known_hosts() {
     let found = alone.doctor();
     assert_eq!(found.at("broken"), [""; 0]);
     found.tells("ok web: ", &["whose key must be ", &pin]);
+    stage.write("known_hosts", format!("@revoked * {key}"));
+    alone.doctor().only_broken(1, "and that one is revoked");
 }

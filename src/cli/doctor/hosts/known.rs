@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{At, Told};
 use crate::cli::doctor::finding::{Area, Findings};
 use crate::policy::host::{HostKeyRule, SshHost};
+use crate::ssh::fingerprint::Fingerprint;
 use crate::ssh::known_hosts::{Judged, KnownHosts, KnownHostsFault};
 
 /// Checks each file once, and what they say of each host.
@@ -46,8 +47,10 @@ fn file(path: &Path, findings: &mut Findings) -> Result<(), KnownHostsFault> {
         let lines: Vec<String> = known.ignored().iter().map(|it| it.line.to_string()).collect();
         let more = if count > lines.len() { ", and more" } else { "" };
         let what = format!(
-            "{}: {count} lines make no sense and count for nothing: {}{more}",
+            "{}: {} no sense and {} for nothing: {}{more}",
             path.display(),
+            if count == 1 { "a line makes".into() } else { format!("{count} lines make") },
+            if count == 1 { "counts" } else { "count" },
             lines.join(", ")
         );
         findings.note(Area::Hosts, what, "mend them, or take them out");
@@ -62,7 +65,18 @@ fn host(host: &SshHost, known: &KnownHosts, known_hosts: &Path, told: &mut Told<
     // No key is none of the known ones, so the answer says what there is.
     let judged = keys.judge(&[]);
     match (host.host_key(), judged) {
+        (HostKeyRule::Pinned(pin), _) if keys.revokes(Fingerprint::new(*pin.as_bytes())) => {
+            let what = format!("{to}, whose key must be {pin}, and that one is revoked");
+            told.broken(
+                &what,
+                "find out why it was revoked, and write another as its \"host_key\"",
+            );
+        }
         (HostKeyRule::Pinned(pin), _) => told.fine(&format!("{to}, whose key must be {pin}")),
+        (_, Judged::Changed { .. } | Judged::Known) if keys.are_revoked() => {
+            let what = format!("{to}: all keys that are known of it are revoked (@revoked)");
+            told.broken(&what, "find out why, and add the key that it has now");
+        }
         (_, Judged::Changed { .. } | Judged::Known) if keys.known_algorithms().is_empty() => {
             let what = format!("{to}: only keys of types that cannot be used are known of it");
             told.broken(&what, how_to_add(host, known_hosts));
