@@ -2,9 +2,12 @@
 //!
 //! Invariant: no text of a server and no path goes into a fault; fingerprints of public keys do.
 
+use std::fmt;
+
 use super::certificate::CertificateFault;
 use super::fingerprint::Fingerprint;
 use super::key_file::KeyFault;
+use super::public_key::{KeyType, PublicKey};
 use crate::dial::{DialFault, Stop};
 
 /// Why nothing was begun at a host.
@@ -27,8 +30,8 @@ pub enum Cause {
     NoSession,
     /// The host's key is not acceptable.
     HostKey(HostKeyCause),
-    /// The files of known hosts cannot be read, or the new key cannot be added.
-    KnownHosts,
+    /// A file of known hosts is of no use.
+    KnownHosts(KnownHostsCause),
     /// The private key, or the password, cannot be used.
     Key(KeyCause),
     /// The agent does not answer as it should.
@@ -55,24 +58,68 @@ pub enum HostKeyCause {
     /// Nothing is known about the host, and new keys are not accepted.
     Unknown {
         /// The key that it showed.
-        shown: Fingerprint,
+        shown: ShownKey,
     },
     /// The host's key is another than the known ones.
     Changed {
         /// The key that it showed.
-        shown: Fingerprint,
+        shown: ShownKey,
         /// Those that were to be expected.
         known: Vec<Fingerprint>,
+    },
+    /// The key has not the fingerprint that is pinned. It may be another one of the same host.
+    NotPinned {
+        /// The key that it showed.
+        shown: ShownKey,
+        /// What is pinned.
+        pinned: Fingerprint,
     },
     /// The key is marked as revoked.
     Revoked {
         /// The key that it showed.
-        shown: Fingerprint,
+        shown: ShownKey,
     },
     /// Only a certification authority is known for the host.
     AuthorityUnsupported,
     /// Nothing that may be believed proves who the host is, and what would be sent to it is a password.
     PasswordToUnknown,
+}
+
+/// Why a file of known hosts is of no use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum KnownHostsCause {
+    /// Others can change it, or exchange it.
+    Untrusted,
+    /// It cannot be read.
+    Unreadable,
+    /// The host's new key cannot be added to it.
+    NotAdded,
+}
+
+/// A key that a host showed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ShownKey {
+    /// Its type, where it is a whole key of a known one.
+    pub key_type: Option<KeyType>,
+    /// Its fingerprint.
+    pub fingerprint: Fingerprint,
+}
+
+impl ShownKey {
+    /// Takes a key in the form that goes over the wire.
+    pub fn of(blob: &[u8]) -> Self {
+        let key_type = PublicKey::parse(blob.to_vec()).map(|key| key.key_type());
+        Self { key_type, fingerprint: Fingerprint::of_public(blob) }
+    }
+}
+
+impl fmt::Display for ShownKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(key_type) = self.key_type {
+            write!(out, "{} ", key_type.name())?;
+        }
+        write!(out, "{}", self.fingerprint)
+    }
 }
 
 /// Why a private key or a password cannot be used.

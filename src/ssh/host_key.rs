@@ -7,11 +7,11 @@ use std::path::PathBuf;
 
 use ssh2::{MethodType, Session};
 
-use super::fault::{Cause, HostKeyCause};
-use super::fingerprint::Fingerprint;
-use super::known_hosts::{self, HostKeys, Judged, KnownHosts, Stored};
+use super::fault::{Cause, HostKeyCause, KnownHostsCause, ShownKey};
+use super::known_hosts::{self, HostKeys, Judged, KnownHosts, KnownHostsFault, StoreFault, Stored};
 use super::public_key::PublicKey;
 use super::target::{HostKeyRule, Login, Target};
+use crate::trust::Flaw;
 
 /// What is known about one host before it is connected to.
 pub(super) struct Expected<'a> {
@@ -38,27 +38,34 @@ impl<'a> Expected<'a> {
     pub(super) fn new(target: &'a Target) -> Result<Self, Cause> {
         let files: Vec<PathBuf> =
             [&target.known_hosts].into_iter().chain(&target.also_known).cloned().collect();
-        let known = KnownHosts::read(&files).map_err(|_| Cause::KnownHosts)?;
+        let known = KnownHosts::read(&files).map_err(|fault| unusable(&fault))?;
         Ok(Self { target, keys: known.for_host(&target.address, target.port) })
     }
 
-    /// Has the known types of key negotiated first.
+    /// Has the known types of key negotiated first, and that of a pinned key where a file tells it.
     pub(super) fn prefer(&self, session: &Session) -> Result<(), Cause> {
-        let names = self.keys.algorithms().join(",");
+        let algorithms = match self.target.host_key {
+            // A server shows the key of the first of these that it has one of.
+            HostKeyRule::Pinned(pinned) => self.keys.algorithms_for(pinned),
+            HostKeyRule::Strict | HostKeyRule::AcceptNew | HostKeyRule::AcceptOnce => {
+                self.keys.algorithms()
+            }
+        };
+        let names = algorithms.join(",");
         // Where a name is not known the library would silently go on with its own order.
         session.method_pref(MethodType::HostKey, &names).map_err(|_| Cause::NoSession)
     }
 
     /// Judges the key that the host showed, in the form that goes over the wire.
     pub(super) fn judge(&self, blob: &[u8]) -> Result<New, Cause> {
-        let shown = Fingerprint::of_public(blob);
+        let shown = ShownKey::of(blob);
         let judged = self.keys.judge(blob);
         let cause = match (judged, self.target.host_key) {
             (Judged::Revoked, _) => HostKeyCause::Revoked { shown },
-            (_, HostKeyRule::Pinned(pinned)) if pinned == shown => return Ok(New(None)),
-            (_, HostKeyRule::Pinned(pinned)) => {
-                HostKeyCause::Changed { shown, known: vec![pinned] }
+            (_, HostKeyRule::Pinned(pinned)) if pinned == shown.fingerprint => {
+                return Ok(New(None));
             }
+            (_, HostKeyRule::Pinned(pinned)) => HostKeyCause::NotPinned { shown, pinned },
             (Judged::Known, _) => return Ok(New(None)),
             (Judged::Changed { known }, _) => HostKeyCause::Changed { shown, known },
             (Judged::AuthorityUnsupported, _) => HostKeyCause::AuthorityUnsupported,
@@ -83,7 +90,26 @@ impl<'a> Expected<'a> {
         }
         // A key that came in between is another's word for the same host, and outweighs ours.
         let stored =
-            known_hosts::store(file, address, *port, &blob).map_err(|_| Cause::KnownHosts)?;
+            known_hosts::store(file, address, *port, &blob).map_err(|fault| match fault {
+                StoreFault::Unusable(fault) => unusable(&fault),
+                StoreFault::Untrusted(_) => Cause::KnownHosts(KnownHostsCause::Untrusted),
+                StoreFault::Unwritable
+                | StoreFault::Changed(_)
+                | StoreFault::Revoked
+                | StoreFault::Authority
+                | StoreFault::LockStuck
+                | StoreFault::System(_) => Cause::KnownHosts(KnownHostsCause::NotAdded),
+            })?;
         Ok(if stored == Stored::Added { PublicKey::parse(blob) } else { None })
     }
+}
+
+fn unusable(fault: &KnownHostsFault) -> Cause {
+    let is_open = |flaw| matches!(flaw, Flaw::Owner | Flaw::Writable);
+    Cause::KnownHosts(match fault {
+        KnownHostsFault::Untrusted(fault) if is_open(fault.flaw) => KnownHostsCause::Untrusted,
+        KnownHostsFault::Untrusted(_)
+        | KnownHostsFault::Unreadable(..)
+        | KnownHostsFault::TooLong(_) => KnownHostsCause::Unreadable,
+    })
 }

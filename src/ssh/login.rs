@@ -6,7 +6,7 @@
 
 use super::agent::{Agent, Failure};
 use super::certificate::UserCertificate;
-use super::fault::{Cause, KeyCause};
+use super::fault::{Cause, KeyCause, KnownHostsCause};
 use super::key_file::{self, Lock};
 use super::link::{Halt, Link, is_lost};
 use super::target::{Login, Target};
@@ -21,6 +21,9 @@ mod code {
     pub(super) const AUTHENTICATION_FAILED: i32 = -18;
     pub(super) const PUBLICKEY_UNVERIFIED: i32 = -19;
 }
+
+/// There is no folder of known hosts, in which the agent's other end could stand.
+const NOWHERE: Cause = Cause::KnownHosts(KnownHostsCause::Unreadable);
 
 /// Whether the proof can be used at all, before anything is connected to.
 pub(super) fn check(login: &Login) -> Result<(), Cause> {
@@ -64,7 +67,7 @@ pub(super) fn log_in(link: &Link, target: &Target, waiter: &Waiter) -> Result<()
             link.drive(waiter, limit, step).map_err(|halt| cause_of(halt, Cause::Refused))
         }
         Login::Agent { socket, identity } => {
-            let folder = target.known_hosts.parent().ok_or(Cause::KnownHosts)?;
+            let folder = target.known_hosts.parent().ok_or(NOWHERE)?;
             let agent = Agent { socket, identity: *identity, folder, waiter, limit };
             agent.log_in(link, user).map_err(|failure| match failure {
                 Failure::Cause(cause) => cause,

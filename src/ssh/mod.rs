@@ -41,7 +41,9 @@ mod wrapper;
 
 pub use agent::holds;
 pub use connections::{Connections, Timing};
-pub use fault::{AgentCause, Cause, CommandCause, Fault, HostKeyCause, KeyCause};
+pub use fault::{
+    AgentCause, Cause, CommandCause, Fault, HostKeyCause, KeyCause, KnownHostsCause, ShownKey,
+};
 pub use files::{Download, Downloaded, FileCause, Got, Left, Put, Upload};
 pub use pulse::Patience;
 pub use seen::{Acted, Bounds, Exit, Life, RemoteStop, Run, Seen, Stop};

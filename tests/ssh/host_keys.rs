@@ -4,15 +4,20 @@ use std::fs;
 
 use keyward::secret::Secret;
 use keyward::ssh::fingerprint::Fingerprint;
-use keyward::ssh::{Cause, HostKeyCause, HostKeyRule, Login, Target};
+use keyward::ssh::public_key::KeyType;
+use keyward::ssh::{Cause, HostKeyCause, HostKeyRule, Login, ShownKey, Target};
 
 use crate::scene::{Scene, cause, exited};
 use crate::server::{KEY_TYPES, Server, make_key, output, public_host_key};
 
-fn fingerprint(key: &str) -> Fingerprint {
+fn shown(key: &str) -> ShownKey {
     use base64::Engine as _;
     let blob = key.split(' ').nth(1).unwrap();
-    Fingerprint::of_public(&base64::engine::general_purpose::STANDARD.decode(blob).unwrap())
+    ShownKey::of(&base64::engine::general_purpose::STANDARD.decode(blob).unwrap())
+}
+
+fn fingerprint(key: &str) -> Fingerprint {
+    shown(key).fingerprint
 }
 
 /// A target whose server knows the key, with these lines in its file of known hosts.
@@ -53,7 +58,7 @@ fn s9_a_changed_key_is_refused_with_both_fingerprints() {
     let known = format!("[127.0.0.1]:{} {other}", server.port);
     let mut target = target(&scene, &server, &known);
     let expected = HostKeyCause::Changed {
-        shown: fingerprint(&public_host_key("ed25519")),
+        shown: shown(&public_host_key("ed25519")),
         known: vec![fingerprint(&other)],
     };
     for rule in [HostKeyRule::Strict, HostKeyRule::AcceptNew] {
@@ -67,7 +72,7 @@ fn s9_a_changed_key_is_refused_with_both_fingerprints() {
 fn strict_means_known() {
     let (server, scene) = (Server::with(&["ed25519"], ""), Scene::new());
     let target = target(&scene, &server, "");
-    let shown = fingerprint(&public_host_key("ed25519"));
+    let shown = shown(&public_host_key("ed25519"));
     assert_eq!(refused(&scene, &target), HostKeyCause::Unknown { shown });
     assert!(!server.log().contains("publickey"), "{}", server.log());
 }
@@ -77,7 +82,7 @@ fn strict_means_known() {
 fn s10_names_are_read_as_openssh_reads_them() {
     let (server, scene) = (Server::with(&["ed25519"], ""), Scene::new());
     let key = public_host_key("ed25519");
-    let shown = fingerprint(&key);
+    let shown = shown(&key);
     let name = format!("[127.0.0.1]:{}", server.port);
     fs::write(scene.known_hosts(), format!("{name} {key}\n")).unwrap();
     output("ssh-keygen", &["-q", "-H", "-f", scene.known_hosts().to_str().unwrap()]);
@@ -101,13 +106,34 @@ fn s10_names_are_read_as_openssh_reads_them() {
 #[test]
 fn a_pinned_key_needs_no_file_and_no_other_key_passes() {
     let (server, scene) = (Server::with(&["ed25519"], ""), Scene::new());
-    let shown = fingerprint(&public_host_key("ed25519"));
+    let shown = shown(&public_host_key("ed25519"));
     let mut target = target(&scene, &server, "");
-    target.host_key = HostKeyRule::Pinned(shown);
+    target.host_key = HostKeyRule::Pinned(shown.fingerprint);
     assert_eq!(scene.run(&target, "exit 3").life, exited(3));
     let pinned = fingerprint(&public_host_key("rsa"));
     target.host_key = HostKeyRule::Pinned(pinned);
-    assert_eq!(refused(&scene, &target), HostKeyCause::Changed { shown, known: vec![pinned] });
+    assert_eq!(refused(&scene, &target), HostKeyCause::NotPinned { shown, pinned });
+}
+
+/// A fingerprint does not tell its key's type; a line of known hosts does.
+#[test]
+fn of_several_keys_the_pinned_one_is_asked_for_where_a_file_knows_it() {
+    let scene = Scene::new();
+    for key_type in KEY_TYPES {
+        let server = Server::start();
+        let mut target = target(&scene, &server, "");
+        let pinned = fingerprint(&public_host_key(key_type));
+        target.host_key = HostKeyRule::Pinned(pinned);
+        if key_type != "ed25519" {
+            let HostKeyCause::NotPinned { shown, pinned: told } = refused(&scene, &target) else {
+                panic!("{key_type}")
+            };
+            assert_eq!((shown.key_type, told), (Some(KeyType::Ed25519), pinned));
+        }
+        let known: String = KEY_TYPES.map(|it| server.known_line(it)).concat();
+        fs::write(scene.known_hosts(), known).unwrap();
+        assert_eq!(scene.run(&target, "exit 3").life, exited(3), "{key_type}\n{}", server.log());
+    }
 }
 
 /// S14.

@@ -6,7 +6,10 @@ use std::fmt::Write as _;
 use crate::dial::{DialFault, LookupFault, Stop};
 use crate::execute::End;
 use crate::ssh::fingerprint::Fingerprint;
-use crate::ssh::{AgentCause, Cause, CommandCause, Fault, FileCause, HostKeyCause, KeyCause, Left};
+use crate::ssh::{
+    AgentCause, Cause, CommandCause, Fault, FileCause, HostKeyCause, KeyCause, KnownHostsCause,
+    Left,
+};
 use crate::state::Reason;
 
 pub(super) const DEADLINE_BEFORE: &str = "The time was over before anything was begun at the host.";
@@ -50,11 +53,7 @@ pub(super) fn not_started(fault: &Fault) -> (End, Option<String>) {
             (Reason::Network, "speaks no SSH that is spoken here, or closed the connection".into())
         }
         Cause::HostKey(cause) => (Reason::HostKey, host_key(cause)),
-        Cause::KnownHosts => (
-            Reason::HostKey,
-            "is not used: the file of known hosts cannot be read, or the new key not be added"
-                .into(),
-        ),
+        Cause::KnownHosts(cause) => (Reason::HostKey, known_hosts(*cause).into()),
         Cause::Key(cause) => (Reason::Credential, key(cause)),
         Cause::Agent(cause) => (Reason::Credential, agent(*cause).into()),
         Cause::Refused => (Reason::Credential, "refuses the login".into()),
@@ -92,6 +91,16 @@ fn dial(fault: &DialFault) -> &'static str {
     }
 }
 
+fn known_hosts(cause: KnownHostsCause) -> &'static str {
+    match cause {
+        KnownHostsCause::Untrusted => "is not used: others can change the file of known hosts",
+        KnownHostsCause::Unreadable => "is not used: the file of known hosts cannot be read",
+        KnownHostsCause::NotAdded => {
+            "is not used: its new key cannot be added to the file of known hosts"
+        }
+    }
+}
+
 fn host_key(cause: &HostKeyCause) -> String {
     match cause {
         HostKeyCause::Unknown { shown } => format!(
@@ -100,6 +109,9 @@ fn host_key(cause: &HostKeyCause) -> String {
         HostKeyCause::Changed { shown, known } => {
             format!("shows the key {shown} where {} is known", listed(known))
         }
+        HostKeyCause::NotPinned { shown, pinned } => format!(
+            "shows the key {shown} where the operator has written {pinned}; it may be another of its keys"
+        ),
         HostKeyCause::Revoked { shown } => format!("shows the key {shown}, which is revoked"),
         HostKeyCause::AuthorityUnsupported => {
             "is known by a certification authority only, which is not supported".into()

@@ -80,6 +80,15 @@ impl HostKeys {
         all
     }
 
+    /// The same for one pinned key: its own type first, where a line has the key, since a fingerprint does not tell it.
+    pub fn algorithms_for(&self, pinned: Fingerprint) -> Vec<&'static str> {
+        let key = self.good().find(|key| key.fingerprint() == pinned);
+        let Some(own) = key.map(PublicKey::key_type) else { return self.algorithms() };
+        let mut all = self.algorithms_where(|key_type| key_type == own);
+        all.extend(self.algorithms_where(|key_type| key_type != own));
+        all
+    }
+
     /// Judges the key that the host showed, in the form that goes over the wire.
     pub fn judge(&self, blob: &[u8]) -> Judged {
         let is_among = |keys: &[PublicKey]| keys.iter().any(|key| key.as_blob() == blob);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{PASSPHRASE, Stage};
 use crate::harness::{Launch, keyward_bin};
 use crate::record::{ends_of, events, of_kind, verified};
-use crate::sshd::{KEY_TYPES, Server};
+use crate::sshd::{KEY_TYPES, Server, make_key, output};
 
 const CONNECT: &[&str] = &["--connect"];
 
@@ -123,7 +123,12 @@ fn what_a_misread_word_made_is_removed() {
 fn hosts_that_run_no_commands_and_hosts_that_say_more() {
     let server = Server::with(&KEY_TYPES, "ForceCommand echo no commands here\n");
     let stage = known_at(&server, json!({}));
-    stage.doctor(CONNECT).only_broken(1, "no command is run as it is sent: `no commands here`");
+    let found = stage.doctor(CONNECT);
+    found.only_broken(1, "no command is run as it is sent: `no commands here`");
+    found.tells(
+        "broken web: ",
+        &["the command= off", "ForceCommand", "else give the user a login shell"],
+    );
 
     let server =
         Server::with(&KEY_TYPES, "ForceCommand echo hi; exec sh -c \"$SSH_ORIGINAL_COMMAND\"\n");
@@ -140,14 +145,30 @@ fn keys_of_hosts_are_judged_and_not_stored() {
     fs::remove_file(stage.path("known_hosts")).unwrap();
     let found = stage.doctor(CONNECT);
     assert_eq!(found.status, Some(1));
-    found.tells("broken web: ", &["shows a key that is not known, SHA256:", "ssh-keyscan -p "]);
+    found.tells(
+        "broken web: ",
+        &["shows a key that is not known, ssh-ed25519 SHA256:", "ssh-keyscan -p "],
+    );
     assert!(!server.log().contains("Accepted publickey"), "it logged in");
     assert_eq!(sent(stage.home.path()), ["printf"]);
 
     stage.write("known_hosts", format!("[127.0.0.1]:{} {}", server.port, stage.read("id.pub")));
     let found = stage.doctor(CONNECT);
-    found.only_broken(1, "shows the key SHA256:");
+    found.only_broken(1, "shows the key ssh-ed25519 SHA256:");
     found.tells("broken web: ", &["is known", "ssh-keygen -R '[127.0.0.1]:"]);
+
+    // What is pinned is the entry's affair, and may be another key of the same server.
+    let pin = output("ssh-keygen", &["-lf", stage.path("id.pub").to_str().unwrap()]);
+    let pin = pin.split(' ').nth(1).unwrap();
+    let key = json!({ "type": "ssh_key", "source": { "file": stage.path("id") } });
+    stage.configure(server.port, json!({ "host_key": pin }), key);
+    let found = stage.doctor(CONNECT);
+    found.only_broken(1, "shows the key ssh-ed25519 SHA256:");
+    found.tells(
+        "broken web: ",
+        &[pin, "it may be another of its keys", "write that as its \"host_key\""],
+    );
+    assert!(!found.hosts().iter().any(|it| it.contains("ssh-keygen -R")), "{:?}", found.hosts());
 
     fs::remove_file(stage.path("known_hosts")).unwrap();
     let key = json!({ "type": "ssh_key", "source": { "file": stage.path("id") } });
@@ -174,15 +195,32 @@ fn hosts_behind_a_bastion() {
     config["ssh"]["gate"] = gate;
     stage.write("config.json", config.to_string());
     let found = stage.doctor(&["--connect", "web"]);
-    let add = format!("ssh-keyscan -p {} 127.0.0.1", bastion.port);
+    let add = format!("/ ssh-keyscan -p {} 127.0.0.1", bastion.port);
     found.tells("broken web: ", &["The host gate shows a key that is not known", &add]);
     assert!(!server.log().contains("Connection from"), "{}", server.log());
+    // What is behind it is asked for from there.
+    let user = crate::sshd::user();
+    stage.write("known_hosts", bastion.known_line("ed25519"));
+    let found = stage.doctor(&["--connect", "web"]);
+    let (gate, port) = (bastion.port, server.port);
+    let add = format!("/ ssh -p {gate} {user}@127.0.0.1 ssh-keyscan -p {port} 127.0.0.1 >>");
+    found.tells("broken web: ", &["shows a key that is not known", &add]);
     let both = server.known_line("ed25519") + &bastion.known_line("ed25519");
     stage.write("known_hosts", both);
     let found = stage.doctor(&["--connect", "web"]);
     assert_eq!((found.status, found.at("broken")), (Some(0), vec![]));
     found.tells("ok web: ", &["logged in", "would hold"]);
     assert!(!found.hosts().iter().any(|it| it.starts_with("ok gate") && it.contains("logged in")));
+    // One that does not lead on may have several reasons.
+    fs::write(
+        bastion.folder.path.join("authorized_keys"),
+        format!("restrict {}", stage.read("id.pub")),
+    )
+    .unwrap();
+    let found = stage.doctor(&["--connect", "web"]);
+    let way = format!("ssh -v -J {user}@127.0.0.1:{gate} -p {port} {user}@127.0.0.1");
+    let parts = ["through the host before it", "port-forwarding", "that something listens", &way];
+    found.tells("broken web: ", &parts);
 }
 
 #[test]
@@ -192,8 +230,38 @@ fn logins_that_fail() {
     stage.write("known_hosts", server.known_line("ed25519"));
     let found = stage.doctor(CONNECT);
     found.only_broken(1, "refuses the login");
-    found.tells("broken web: ", &["authorized_keys"]);
+    let add = format!("add the line of {}.pub to ", stage.path("id").display());
+    found.tells("broken web: ", &[&add, "authorized_keys", "AllowUsers"]);
 
+    // What may be wrong depends on what was offered.
+    let password = json!({ "type": "ssh_password", "source": { "file": stage.path("password") } });
+    stage.write("password", PASSPHRASE);
+    stage.configure(server.port, json!({}), password);
+    let found = stage.doctor(CONNECT);
+    found.tells(
+        "broken web: ",
+        &["refuses the login", "the password is ", "PasswordAuthentication"],
+    );
+    assert!(!found.hosts().iter().any(|it| it.contains("authorized_keys")), "{:?}", found.hosts());
+    make_key(stage.home.path(), "ca", &["-t", "ed25519"]);
+    let ca = stage.path("ca");
+    let public = stage.path("id.pub");
+    let words = ["-q", "-I", "me", "-n", "somebody", "-s"];
+    output("ssh-keygen", &[&words[..], &[ca.to_str().unwrap(), public.to_str().unwrap()]].concat());
+    let certificate = stage.path("id-cert.pub");
+    stage.configure(
+        server.port,
+        json!({}),
+        json!({ "type": "ssh_key", "source": { "file": stage.path("id") }, "certificate": certificate }),
+    );
+    let found = stage.doctor(CONNECT);
+    found.tells(
+        "broken web: ",
+        &["refuses the login", "ssh-keygen -Lf ", "principals", "TrustedUserCAKeys"],
+    );
+
+    let key = json!({ "type": "ssh_key", "source": { "file": stage.path("id") } });
+    stage.configure(server.port, json!({}), key);
     fs::remove_file(stage.path("id")).unwrap();
     let found = stage.doctor(CONNECT);
     assert_eq!(found.at("broken").len(), 2, "{:?}", found.at("broken"));
@@ -278,11 +346,7 @@ fn each_line_comes_as_it_goes() {
 fn passphrases_and_keys_are_not_told() {
     let server = Server::start();
     let stage = known_at(&server, json!({}));
-    crate::sshd::make_key(
-        stage.home.path(),
-        "locked",
-        &["-t", "ed25519", "-a", "2", "-N", PASSPHRASE],
-    );
+    make_key(stage.home.path(), "locked", &["-t", "ed25519", "-a", "2", "-N", PASSPHRASE]);
     server.authorize(&stage.read("locked.pub"));
     stage.write("passphrase", PASSPHRASE);
     let locked = json!({

@@ -6,11 +6,11 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Told;
-use super::known::how_to_add;
+use super::remedy::remedy;
 use crate::action::command::RemoteShell;
 use crate::action::quote::Quote;
 use crate::audit::event::{Act, Counters, Ended, Event, Intent, SessionStarted};
@@ -29,7 +29,6 @@ use crate::home::{Config, Home};
 use crate::limits;
 use crate::name::CallId;
 use crate::policy::host::SshHost;
-use crate::ssh::{Cause, HostKeyCause};
 
 /// How it stands in the record; no tool's name has a blank.
 const TOOL: &str = "doctor --connect";
@@ -186,7 +185,11 @@ impl Visits {
             let came = String::from_utf8_lossy(&seen.stdout);
             let came = Quote(came.trim());
             let what = format!("{reached}, and no command is run as it is sent: {came}");
-            told.broken(&what, "give the user a login shell there that runs commands");
+            told.broken(
+                &what,
+                "take the command= off its line in authorized_keys there, or the ForceCommand off the server's \
+                 configuration; else give the user a login shell that runs commands",
+            );
             return Ok(());
         }
         let ran = match self.marker(visit, told)? {
@@ -314,48 +317,4 @@ enum Marker {
     Absent,
     Present,
     Unknown,
-}
-
-/// What to do about a login that came to nothing.
-fn remedy(seen: &Examined, host: &SshHost, known_hosts: &Path) -> String {
-    let above = || "see what is said above of its credential".to_owned();
-    if seen.credential.is_some() {
-        return above();
-    }
-    // It may be about one on the way there.
-    let target = seen.fault.as_ref().map_or(host.name().as_str(), |fault| &fault.target);
-    let mut all = std::iter::successors(Some(host), |host| host.via());
-    let host = all.find(|host| host.name().as_str() == target).unwrap_or(host);
-    let address = host.address().map(ToString::to_string).unwrap_or_default();
-    let port = host.port().unwrap_or_default();
-    let cause = seen.fault.as_ref().map(|fault| &fault.cause);
-    match cause {
-        Some(Cause::HostKey(HostKeyCause::Changed { .. })) => format!(
-            "find out why; only where it was renewed: ssh-keygen -R '{}' -f {}",
-            if port == 22 { address } else { format!("[{address}]:{port}") },
-            known_hosts.display()
-        ),
-        Some(Cause::HostKey(HostKeyCause::Revoked { .. })) => {
-            "find out why it was revoked, and give the host a new one".into()
-        }
-        Some(Cause::HostKey(_)) => how_to_add(host, known_hosts),
-        Some(Cause::KnownHosts) => "see what is said above of known hosts".into(),
-        Some(Cause::Key(_) | Cause::Agent(_)) => above(),
-        Some(Cause::Refused) => format!(
-            "add the public key to {}'s .ssh/authorized_keys there; its log says why it refuses",
-            host.user().unwrap_or_default()
-        ),
-        Some(Cause::Dial(_) | Cause::NoWay | Cause::Stopped(_)) => {
-            format!("ssh -v -p {port} {address}, which shows how far one comes from here")
-        }
-        Some(
-            Cause::NoSession
-            | Cause::NoChannel
-            | Cause::NoSftp
-            | Cause::Command(_)
-            | Cause::Lost
-            | Cause::System,
-        )
-        | None => format!("ssh -v -p {port} {address}, and the log of the server there"),
-    }
 }

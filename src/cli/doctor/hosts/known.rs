@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::remedy::how_to_add;
 use super::{At, Told};
 use crate::cli::doctor::finding::{Area, Findings};
 use crate::policy::host::{HostKeyRule, SshHost};
@@ -99,15 +100,4 @@ fn host(host: &SshHost, known: &KnownHosts, known_hosts: &Path, told: &mut Told<
             told.broken(&what, how_to_add(host, known_hosts));
         }
     }
-}
-
-/// The command that fetches a host's key, and what is to be done before it is believed.
-pub(super) fn how_to_add(host: &SshHost, known_hosts: &Path) -> String {
-    let address = host.address().map(ToString::to_string).unwrap_or_default();
-    let port = host.port().map(|port| port.to_string()).unwrap_or_default();
-    format!(
-        "ssh-keyscan -p {port} {address} >>{}, and compare what ssh-keygen -lf prints of that file with what it \
-         prints of /etc/ssh/ssh_host_ed25519_key.pub there",
-        known_hosts.display()
-    )
 }

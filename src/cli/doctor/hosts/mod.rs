@@ -6,6 +6,7 @@
 pub(super) mod connect;
 mod known;
 mod proof;
+mod remedy;
 
 use std::path::{Path, PathBuf};
 
