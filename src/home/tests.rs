@@ -87,3 +87,15 @@ fn a_program_that_others_can_exchange_is_a_fault() {
         assert_eq!(faults(path), Vec::<String>::new(), "{path}");
     }
 }
+
+#[test]
+fn the_remedy_for_a_home_of_another_user_is_that_user() {
+    for (flaw, remedy) in [
+        (Flaw::Owner, "sudo -u NAME keyward"),
+        (Flaw::Refused(13), "sudo -u NAME keyward"),
+        (Flaw::Writable, "keyward init --home"),
+    ] {
+        let fault = HomeFault::Untrusted(TrustFault { path: "/home/x".into(), flaw });
+        assert!(fault.remedy().contains(remedy), "{flaw:?}: {}", fault.remedy());
+    }
+}

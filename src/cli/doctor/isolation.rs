@@ -183,6 +183,11 @@ fn missing(facts: &Facts) -> Vec<(String, String)> {
     let line =
         format!("({}) NOPASSWD: {} mcp", own_name.as_deref().unwrap_or("?"), binary.display());
     match allowed {
+        None if caller_name.is_none() => lacks(
+            "what sudo lets the agent's user do was not asked, since it is not known who that is"
+                .into(),
+            "as the agent's user: sudo keyward doctor --home DIR",
+        ),
         None => lacks(
             "what sudo lets the agent's user do cannot be asked but by root".into(),
             "as the agent's user: sudo keyward doctor --home DIR",
