@@ -281,6 +281,8 @@ pub const END_SAID_FOR: Duration = Duration::from_secs(6);
 pub const END_ON_FOR: Duration = Duration::from_secs(60);
 /// What lies between its attempts then.
 pub const END_ON_AFTER: Duration = Duration::from_millis(250);
+/// How long a guard stands ready for the next helper.
+pub const READY_FOR: Duration = Duration::from_secs(60);
 /// How long a guard may stay in all once its call has ended.
 pub const GUARD_STAYS_FOR: Duration = Duration::from_secs(90);
 /// How long what is left in the streams is read after the end.

@@ -21,7 +21,7 @@ use rustix::process::{
     kill_process_group, set_child_subreaper, set_dumpable_behavior, setsid,
 };
 
-use super::order::{Order, Report, Start, Step};
+use super::order::{Order, Report, Step};
 use super::{reap, start};
 use crate::limits;
 
@@ -30,6 +30,29 @@ pub const NAME: &str = "keyward-guard";
 
 /// What comes after stdin, stdout and stderr.
 const FIRST_OTHER: i32 = 3;
+
+/// What a guard is started for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    /// A program that is kept from nothing.
+    Plain,
+    /// A confined one: it prepares for that before it has its order.
+    Confining,
+}
+
+impl Kind {
+    const CONFINING: &str = "confining";
+
+    /// The word that it is started with, where it takes one.
+    pub(super) fn word(self) -> Option<&'static str> {
+        (self == Self::Confining).then_some(Self::CONFINING)
+    }
+
+    fn own() -> Self {
+        let is_confining = std::env::args_os().nth(1).is_some_and(|word| word == Self::CONFINING);
+        if is_confining { Self::Confining } else { Self::Plain }
+    }
+}
 
 /// Serves one order. Descriptor 0 is the socket to the gateway.
 pub fn run() -> ExitCode {
@@ -63,10 +86,10 @@ fn prepare() -> io::Result<UnixStream> {
 }
 
 fn serve(socket: BorrowedFd<'_>, deaths: &UnixStream) -> ExitCode {
-    let Some(order) = Start::receive(socket) else { return ExitCode::FAILURE };
     let mut main = Main { socket, pid: None };
-    match start::start(order) {
-        Ok(pid) => main.pid = Some(pid),
+    match start::start(socket, Kind::own()) {
+        Ok(Some(pid)) => main.pid = Some(pid),
+        Ok(None) => return ExitCode::FAILURE,
         Err(fault) => {
             fault.send(socket);
             // Whoever was started all the same, by a thread that failed afterwards, must not stay.

@@ -4,7 +4,8 @@
 //! program where it cannot reach the home (`confine`), tells truthfully how it ended, and ends
 //! whatever came of it (`reap`), also when the gateway is killed. The owner's side is one loop on the
 //! calling thread (`watch`), which follows the course of the child's life (`course`), reads both
-//! streams (`sink`, `ring`), and says at last what was seen.
+//! streams (`sink`, `ring`), and says at last what was seen. One guard may stand ready for the next run
+//! (`ready`); until then it is of none.
 //!
 //! Invariant: when [`Children::run`] returns no process and no descriptor of the run is left, or
 //! [`Seen::stream_end`] says that this could not be shown; and what a program prints can neither
@@ -20,6 +21,7 @@ pub mod guard;
 mod order;
 pub mod probe;
 mod process;
+mod ready;
 mod reap;
 mod ring;
 mod seen;
@@ -51,7 +53,7 @@ use crate::state::StreamEnd;
 use course::Course;
 use fence::Fence;
 use flow::Floods;
-use process::{Guard, Left};
+use process::{Guard, Guards};
 use watch::{Pipes, Watch};
 
 /// What is to be started.
@@ -130,10 +132,9 @@ pub enum OnOverflow {
 /// All children of the process: their common budget, and the way to the binary that guards them.
 #[derive(Debug)]
 pub struct Children {
-    guard: PathBuf,
+    guards: Guards,
     budget: Budget,
     floods: Floods,
-    left: Left,
     fence: Fence,
 }
 
@@ -150,10 +151,9 @@ impl Children {
     /// Guards with another binary.
     pub fn with_guard(path: PathBuf) -> Self {
         Self {
-            guard: path,
+            guards: Guards::new(path),
             budget: Budget::default(),
             floods: Floods::default(),
-            left: Left::default(),
             fence: Fence::default(),
         }
     }
@@ -161,6 +161,12 @@ impl Children {
     /// The budget of all rings, for whoever shares it.
     pub fn budget(&self) -> Budget {
         self.budget.clone()
+    }
+
+    /// Has a guard stand ready for the next confined program, which then starts sooner. It ends when none was
+    /// started in this time. For who has run one and expects another: before the first it does nothing.
+    pub fn make_ready(&self, span: Duration) {
+        self.fence.make_ready(span);
     }
 
     /// Runs a program to the end of all that it started, on the calling thread.
@@ -227,7 +233,7 @@ impl Children {
             Confinement::Outside(home) => Some((&self.fence, home.as_path())),
             Confinement::None => None,
         };
-        let guard = Guard::start(&self.guard, &self.left, fence)?;
+        let guard = self.guards.start(fence)?;
         if deadline.is_over() {
             return Err(StartFault::Deadline);
         }

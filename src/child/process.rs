@@ -3,9 +3,10 @@
 //! Invariant: whoever drops a [`Guard`] never waits without a limit. A guard is never killed while it may
 //! have something to end: one that has not ended in time is left to that, and reaped later.
 
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,7 +46,59 @@ impl Left {
     }
 }
 
+/// The way to guards: the binary that becomes one.
+#[derive(Clone, Debug)]
+pub(super) struct Guards {
+    binary: PathBuf,
+    left: Left,
+}
+
+impl Guards {
+    /// Guards that become of this binary.
+    pub(super) fn new(binary: PathBuf) -> Self {
+        Self { binary, left: Left::default() }
+    }
+
+    /// Starts a guard for a program that is kept from nothing, or one behind a fence. It knows nothing yet.
+    ///
+    /// # Errors
+    /// [`StartFault`]; with a fence also where it cannot be kept out of that home.
+    pub(super) fn start(&self, fence: Option<(&Fence, &Path)>) -> Result<Guard, StartFault> {
+        self.left.reap();
+        let started = match fence {
+            Some((fence, home)) => fence.start(home, self),
+            None => self.spawn(guard::Kind::Plain).map_err(Unstarted::Failed),
+        };
+        started.map_err(|fault| match fault {
+            Unstarted::Unconfined => StartFault::Unconfinable,
+            Unstarted::Failed(error) => StartFault::no_guard(&error),
+        })
+    }
+
+    /// Starts one from the calling thread.
+    pub(super) fn spawn(&self, kind: guard::Kind) -> io::Result<Guard> {
+        let (socket, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        rustix::io::ioctl_fionbio(&socket, true)?;
+        let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), FIRST_OTHER)?;
+        let mut command = Command::new(&self.binary);
+        command.arg0(guard::NAME).args(kind.word()).env_clear();
+        command.stdin(theirs).stdout(stderr).stderr(Stdio::inherit());
+        let process = command.spawn()?;
+        let (patience, left) = (limits::END_SAID_FOR, self.left.clone());
+        match pidfd_open(Pid::from_child(&process), PidfdFlags::empty()) {
+            Ok(end) => Ok(Guard { process: Some(process), end, socket, patience, left }),
+            Err(errno) => {
+                // Its socket ends with this, and it has nothing to guard.
+                left.add(process);
+                Err(errno.into())
+            }
+        }
+    }
+}
+
 /// A guard that was started.
+#[derive(Debug)]
 pub(super) struct Guard {
     /// `None` once it was dropped.
     process: Option<Child>,
@@ -58,48 +111,15 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// Starts a guard from the gateway's own binary. It knows nothing yet.
-    ///
-    /// # Errors
-    /// [`StartFault`]; with a fence also where it cannot be kept out of that home.
-    pub(super) fn start(
-        binary: &Path,
-        left: &Left,
-        fence: Option<(&Fence, &Path)>,
-    ) -> Result<Self, StartFault> {
-        left.reap();
-        Self::start_process(binary, left, fence).map_err(|fault| match fault {
-            Unstarted::Unconfined => StartFault::Unconfinable,
-            Unstarted::Failed(error) => StartFault::no_guard(&error),
-        })
+    /// Whether it waits for its order: it has said nothing, and its socket has not ended.
+    pub(super) fn waits(&self) -> bool {
+        poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&Timespec::default())) == Ok(0)
     }
 
-    fn start_process(
-        binary: &Path,
-        left: &Left,
-        fence: Option<(&Fence, &Path)>,
-    ) -> Result<Self, Unstarted> {
-        let (socket, theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        rustix::io::ioctl_fionbio(&socket, true)?;
-        let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), FIRST_OTHER)?;
-        let mut command = Command::new(binary);
-        command.arg0(guard::NAME).env_clear();
-        command.stdin(theirs).stdout(stderr).stderr(Stdio::inherit());
-        let process = match fence {
-            Some((fence, home)) => fence.start(home, command)?,
-            None => command.spawn().map_err(Unstarted::Failed)?,
-        };
-        let patience = limits::END_SAID_FOR;
-        match pidfd_open(Pid::from_child(&process), PidfdFlags::empty()) {
-            Ok(end) => {
-                Ok(Self { process: Some(process), end, socket, patience, left: left.clone() })
-            }
-            Err(errno) => {
-                // Its socket ends with this, and it has nothing to guard.
-                left.add(process);
-                Err(Unstarted::Failed(errno.into()))
-            }
+    /// Ends one that was given no order: it has nothing to end, so it may be killed.
+    pub(super) fn dismiss(mut self) {
+        if let Some(process) = &mut self.process {
+            process.kill().ok();
         }
     }
 

@@ -36,6 +36,7 @@ fn role() {
         Ok("spoilt") => spoilt(),
         Ok("owner") => owner(),
         Ok("bare") => bare(),
+        Ok("ready") => crate::ready::owner(),
         Ok("burner") => crate::bombs::burner(),
         _ => {}
     }

@@ -7,6 +7,7 @@
 //! - `ends`: deadlines, cuts, urgency, held streams, whatever will not end.
 //! - `bombs`: whoever begets faster than one kills, hides, or cannot be killed.
 //! - `confined`: what a program cannot reach.
+//! - `ready`: the guard that stands ready for the next program.
 //! - `killed`: the owner dies.
 //! - `measure`: what a start and a flood cost.
 
@@ -19,6 +20,7 @@ mod confined;
 mod ends;
 mod killed;
 mod measure;
+mod ready;
 mod scene;
 mod starts;
 mod streams;

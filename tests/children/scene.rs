@@ -142,19 +142,35 @@ pub(crate) fn guards_of(parent: i32) -> Vec<i32> {
     processes().filter(is_guard).collect()
 }
 
+/// Whether it is a guard that waits for its order, confined already.
+pub(crate) fn stands_ready(pid: i32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let names = tasks.map(|task| fs::read_to_string(task.path().join("comm")));
+    names.flatten().any(|name| name == "ready\n")
+}
+
 fn descriptors() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
 /// Waits for something that has no event to wait for.
-pub(crate) fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) -> Duration {
+pub(crate) fn wait_for(what: &str, is_there: impl FnMut() -> bool) -> Duration {
+    let begun = Instant::now();
+    assert!(is_within(LIMIT, is_there), "{what}");
+    begun.elapsed()
+}
+
+/// Whether something that has no event to wait for comes in time.
+pub(crate) fn is_within(limit: Duration, mut is_there: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while !is_there() {
-        assert!(begun.elapsed() < LIMIT, "{what}");
+        if begun.elapsed() >= limit {
+            return false;
+        }
         let pause = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         poll(&mut [], Some(&pause)).unwrap();
     }
-    begun.elapsed()
+    true
 }
 
 pub(crate) fn bounds() -> Bounds {
@@ -189,9 +205,13 @@ static FOLDERS: AtomicU32 = AtomicU32::new(0);
 
 impl Folder {
     pub(crate) fn new() -> Self {
+        Self::within(&std::env::temp_dir())
+    }
+
+    pub(crate) fn within(folder: &Path) -> Self {
         let number = FOLDERS.fetch_add(1, Ordering::SeqCst);
         let name = format!("keyward-children-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().canonicalize().unwrap().join(name);
+        let path = folder.canonicalize().unwrap().join(name);
         fs::create_dir(&path).unwrap();
         Self { path }
     }

@@ -73,6 +73,9 @@ impl Helpers {
         let debug_active = self.window.as_ref().is_some_and(|window| window.left().is_some());
         let bounds = bounds(job, helper, debug_active);
         let seen = self.children.run(program, bounds, &redactor, cut);
+        if !helper.unconfined() && !cut.is_urgent() {
+            self.children.make_ready(limits::READY_FOR);
+        }
         observe(job, helper, seen, debug_active)
     }
 

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::super::harness::{CANARY, Folder, Launch, PATIENCE, call_tool, list_tools};
 use super::stage::{
-    Stage, answer, assert_told, begin, brief, call, children, is_alive, program, sh, sh_with,
-    told_of, with,
+    Stage, answer, assert_told, begin, brief, call, children, is_alive, program, rests, sh,
+    sh_with, told_of, until, with,
 };
 
 fn path_argument() -> Value {
@@ -245,7 +245,8 @@ fn nothing_that_a_helper_prints_reaches_the_protocol() {
 fn a_program_that_cannot_be_started_is_told_with_its_reason() {
     let stage = Stage::new(json!({}));
     let ran = stage.path("ran").display().to_string();
-    let made = |name: &str| stage.program(name, &format!("#!/bin/sh\necho ran >>{ran}\n"));
+    let made =
+        |name: &str| stage.program(name, &format!("#!/bin/sh\necho $PPID; echo ran >>{ran}\n"));
     let names =
         ["gone", "folder", "plain", "interpreter", "empty", "writable", "beside", "folder_gone"];
     let paths = names.map(made);
@@ -297,8 +298,12 @@ fn a_program_that_cannot_be_started_is_told_with_its_reason() {
     assert_told(&told, &json!({ "state": "failed_before_dispatch", "reason": "config_faulty" }));
     chmod(stage.work.path(), 0o700);
     assert!(!stage.has("ran"), "something ran");
-    assert_told(&call(&mut gateway, 31, "beside", json!({})), &json!({ "outcome": "success" }));
-    assert!(children(gateway.pid()).is_empty());
+    let told = call(&mut gateway, 31, "beside", json!({}));
+    assert_told(&told, &json!({ "outcome": "success" }));
+    // Nothing of it is left when it is told.
+    let guard = told["body"].as_str().unwrap().trim().parse().unwrap();
+    assert!(!children(gateway.pid()).contains(&guard));
+    until("no other guard is left", PATIENCE, || rests(gateway.pid()));
     gateway.end();
 }
 

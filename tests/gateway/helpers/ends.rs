@@ -9,8 +9,8 @@ use super::super::harness::{
     Ended, Gateway, INITIALIZE, INITIALIZED, PATIENCE, call_tool, cancel, keyward_bin,
 };
 use super::stage::{
-    Stage, answer, assert_told, bar, begin, brief, children, is_alive, sh, until, wait_for_states,
-    with,
+    Stage, answer, assert_told, bar, begin, brief, children, is_alive, rests, sh, until,
+    wait_for_states, with,
 };
 
 /// Grace period of these homes, in `helper_output.shutdown_grace_seconds`.
@@ -105,7 +105,7 @@ fn the_deadline_ends_every_shape() {
     let most = Duration::from_secs(1) + GRACE;
     assert!(since.elapsed() < most + bar(AFTER_GRACE), "{:?}", since.elapsed());
     stage.assert_none_left();
-    until("no guard is left", PATIENCE, || children(gateway.pid()).is_empty());
+    until("no guard is at work", PATIENCE, || rests(gateway.pid()));
     gateway.end();
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::harness::{Gateway, INITIALIZE, INITIALIZED, PATIENCE, cancel};
 use super::stage::{
-    Stage, answer, assert_told, bar, begin, brief, call, children, descriptors, memory_kib, number,
+    Stage, answer, assert_told, bar, begin, brief, call, descriptors, memory_kib, number, rests,
     sh, until, wait_for_states, with,
 };
 
@@ -139,14 +139,14 @@ impl Before {
             assert_told(&call(gateway, id, "quiet", json!({})), &json!({ "body": "quiet\n" }));
         }
         let pid = gateway.pid();
-        until("no guard is left", PATIENCE, || children(pid).is_empty());
+        until("no guard is at work", PATIENCE, || rests(pid));
         Self { descriptors: descriptors(pid), peak_kib: memory_kib(pid, "VmHWM") }
     }
 
     fn assert_as_before(&self, gateway: &Gateway, kept_bytes: u64) {
         let pid = gateway.pid();
         until("descriptors are as before", PATIENCE, || descriptors(pid) <= self.descriptors);
-        until("no guard is left", PATIENCE, || children(pid).is_empty());
+        until("no guard is at work", PATIENCE, || rests(pid));
         let grown = memory_kib(pid, "VmHWM") - self.peak_kib;
         assert!(grown <= GROWTH_KIB + kept_bytes / 1024, "grown by {grown} KiB");
     }
@@ -369,9 +369,7 @@ fn floods_while_nobody_reads() {
         begin(&mut gateway, id, "exits");
     }
     begin(&mut gateway, 2, "endless");
-    until("the floods are over", PATIENCE, || {
-        stage.left().is_empty() && children(gateway.pid()).is_empty()
-    });
+    until("the floods are over", PATIENCE, || stage.left().is_empty() && rests(gateway.pid()));
     gateway.read_on();
     for id in 10..40 {
         let told = answer(&mut gateway, id);

@@ -8,12 +8,14 @@
 //! - `floods`: helpers that shout: what is told, kept and left.
 //! - `stderr`: budgets, which part is kept, escapes, redaction.
 //! - `confine`: where a helper cannot go, what it does not inherit, which programs are not started.
+//! - `ready`: the guard that is kept ready for the next helper.
 //! - `debug`: the window in which more is kept.
 
 mod confine;
 mod debug;
 mod ends;
 mod floods;
+mod ready;
 mod resolve;
 pub mod stage;
 mod stderr;

@@ -283,9 +283,12 @@ pub fn memory_kib(pid: u32, field: &str) -> u64 {
     line.unwrap_or("0 kB").trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// The open descriptors of a gateway. It is undumpable, so that only root may look: else `None`.
+/// The open descriptors of a gateway, without the two of each guard that stands ready. It is undumpable, so that
+/// only root may look: else `None`.
 pub fn descriptors(pid: u32) -> Option<usize> {
-    fs::read_dir(format!("/proc/{pid}/fd")).ok().map(Iterator::count)
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).ok()?.count();
+    let ready = children(pid).into_iter().filter(|guard| stands_ready(*guard)).count();
+    open.checked_sub(2 * ready)
 }
 
 /// The direct children of a process: of a gateway, its guards.
@@ -296,6 +299,20 @@ pub fn children(pid: u32) -> Vec<u32> {
         children.extend(list.split_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
     }
     children
+}
+
+/// Whether none of its guards has anything to guard: there is none, or one that stands ready for the next helper.
+pub fn rests(gateway: u32) -> bool {
+    let guards = children(gateway);
+    guards.len() <= 1
+        && guards.iter().all(|guard| stands_ready(*guard) && children(*guard).is_empty())
+}
+
+/// Whether a guard waits for its order: the thread that is to start the program is there.
+pub fn stands_ready(guard: u32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{guard}/task")).into_iter().flatten().flatten();
+    let names = tasks.map(|task| fs::read_to_string(task.path().join("comm")));
+    names.flatten().any(|name| name == "ready\n")
 }
 
 /// Whether a process is there and not dead.
