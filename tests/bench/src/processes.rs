@@ -50,6 +50,14 @@ impl Process {
         })
     }
 
+    /// Whether it is a guard that waits for the next helper: the thread that will start it is there.
+    pub(crate) fn stands_ready(&self) -> bool {
+        let tasks =
+            fs::read_dir(format!("/proc/{}/task", self.pid)).into_iter().flatten().flatten();
+        let names = tasks.map(|task| fs::read_to_string(task.path().join("comm")));
+        names.flatten().any(|name| name == "ready\n")
+    }
+
     /// Whether it still runs.
     pub(crate) fn runs(&self) -> bool {
         Self::read(self.pid).is_some_and(|now| now.began == self.began && !now.is_dead)

@@ -1,4 +1,5 @@
-//! From the withdrawal of a call to the moment at which no process of it is left, the guard included.
+//! From the withdrawal of a call to the moment at which no process of it is left, the guard included. What may
+//! be there is the guard that stands ready for the next call; while it is being made it is not told from others.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::dialogue;
 use crate::fault::Fault;
 use crate::figures::{median, microseconds};
 use crate::helper::{GRACE_SECONDS, IGNORE, OBEY, Script};
-use crate::processes::{Mark, below, late, until};
+use crate::processes::{Mark, Process, below, late, until};
 use crate::table::{Bar, Row, Unit};
 
 const OBEYING: usize = 21;
@@ -56,7 +57,7 @@ fn rounds(
         client.send(&dialogue::cancelled(id))?;
         mark.wait_released(END_LIMIT)?;
         let at = begun.elapsed();
-        let none = until(END_LIMIT, || below(client.pid()).is_empty());
+        let none = until(END_LIMIT, || below(client.pid()).iter().all(Process::stands_ready));
         none.ok_or_else(|| late("a process below the gateway is there".into(), END_LIMIT))?;
         program.push(microseconds(at) / 1e3);
         all.push(microseconds(begun.elapsed()) / 1e3);

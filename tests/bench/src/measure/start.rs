@@ -4,6 +4,9 @@
 //! by turn with the others, and taken off: it is recorded, and nothing is started.
 //!
 //! The home lies below two folders with 300 entries each, for confinement has to look at each of them.
+//!
+//! A guard is made ready after each confined call. The first of a turn finds it; the one right after that comes
+//! while the next is being made.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -24,20 +27,23 @@ const MOST_MORE: f64 = 2.0;
 
 pub(super) fn measure(field: &Field) -> Result<Vec<Row>, Fault> {
     let (mut client, _) = Client::start(&field.helpers, LIMIT)?;
-    let mut times: [Vec<f64>; 4] = Default::default();
+    let mut times: [Vec<f64>; 5] = Default::default();
     for turn in 0..WARM_UP + TURNS {
         let (_, absent) = client.helper(ABSENT, &json!({}), "failed_before_dispatch")?;
         let (_, confined) = client.helper("true", &json!({}), "completed")?;
+        let (_, again) = client.helper("true", &json!({}), "completed")?;
         let (_, unconfined) = client.helper("true_unconfined", &json!({}), "completed")?;
         let command = command()?;
         if turn >= WARM_UP {
-            for (times, took) in times.iter_mut().zip([absent, confined, unconfined, command]) {
+            for (times, took) in
+                times.iter_mut().zip([absent, confined, again, unconfined, command])
+            {
                 times.push(microseconds(took) / 1e3);
             }
         }
     }
     client.finish()?;
-    let [absent, confined, unconfined, command] = times;
+    let [absent, confined, again, unconfined, command] = times;
     let (recorded, started) = (median(&absent), median(&command));
     let more = |what, helper: &[f64]| {
         // Each with what stood beside it in its turn.
@@ -57,7 +63,11 @@ pub(super) fn measure(field: &Field) -> Result<Vec<Row>, Fault> {
                 )),
         ]
     };
-    let rows = [more("confined", &confined), more("unconfined", &unconfined)];
+    let rows = [
+        more("confined", &confined),
+        more("confined, at once after it", &again),
+        more("unconfined", &unconfined),
+    ];
     Ok(rows.into_iter().flatten().collect())
 }
 
