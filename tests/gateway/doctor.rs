@@ -366,7 +366,7 @@ fn root_looks_as_the_homes_user_does() {
     let good: Vec<String> = found.at("ok");
     assert!(good.iter().any(|it| it.contains("for user id 4242 alone")), "{good:?}");
     found.notes("the agent's user is Keyward's");
-    found.notes("what sudo lets the agent's user do cannot be asked");
+    found.notes("what sudo lets the agent's user do was not asked");
     let owners = everything(&home);
     assert!(owners.iter().all(|(path, ..)| fs::metadata(path).unwrap().uid() == 4242));
     found.notes(&format!("{} is not root's alone", program.display()));

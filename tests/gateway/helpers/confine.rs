@@ -114,8 +114,8 @@ fn nothing_of_the_home_can_be_made_changed_moved_or_removed() {
         "attempts": sh_with(attempts, &["{path}"], path_argument()),
         "elsewhere": sh(r#"cd "$WORK" && touch a && mv a b && mkdir c && ln b d && rm d && echo well"#),
     }));
-    let before = contents(stage.home.path());
     let mut gateway = stage.start();
+    let before = contents(stage.home.path());
     let home = stage.home.path().to_str().unwrap();
     let told = call(&mut gateway, 2, "attempts", json!({ "path": home }));
     assert_told(&told, &json!({ "outcome": "success", "body": "16\n" }));
