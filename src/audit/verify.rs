@@ -261,8 +261,8 @@ impl<'a> Walk<'a> {
         self.report.is_anchored |= self.anchors.chain.is_some();
         if self.report.chain.is_none() {
             self.kept.sort(chain);
-            if self.after.is_none() && !self.kept.elsewhere.is_empty() {
-                return Err(self.damage(before::OTHER));
+            if let (None, Some(head)) = (self.after, self.kept.elsewhere.first()) {
+                return Err(self.damage(before::other(head)));
             }
         }
         self.kept.pass_over(row.place.seq, self.key).map_err(|what| self.damage(what))?;
@@ -272,7 +272,6 @@ impl<'a> Walk<'a> {
 
     /// Takes a good row, and holds it against the heads.
     fn pass(&mut self, seq: u64, hash: Hash) -> Result<(), Stop> {
-        (self.seq, self.hash) = (seq, hash);
         let damage = |what: &str| {
             Stop::Damage(Damage { segment: self.segment, row: seq, what: what.into() })
         };
@@ -291,7 +290,9 @@ impl<'a> Walk<'a> {
                 return Err(damage("audit/head says that it stands elsewhere"));
             }
         }
-        self.kept.hold(seq, hash, self.key).map_err(damage)
+        self.kept.hold(seq, hash, self.key).map_err(damage)?;
+        (self.seq, self.hash) = (seq, hash);
+        Ok(())
     }
 
     /// Judges a line that is no good row: a torn tail, or damage.

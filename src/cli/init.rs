@@ -14,6 +14,12 @@ use crate::clock::Deadline;
 use crate::home::{self, Home};
 use crate::limits;
 
+/// What is said of a record that comes after one of which nothing is left.
+const GONE: &str = "\n  the one that was here is gone, and this one says nothing of it";
+/// And where it is sealed to a key that was not here before.
+const KEY_IS_NEW: &str = "\n  its key is new: if the one before was sealed to others, move audit and \
+                          audit.key away, and call init with each --auditor";
+
 /// Makes what is missing and changes nothing that is there.
 pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -> Exit {
     let is_default = flag.is_none();
@@ -37,7 +43,7 @@ pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -
     {
         return print::trouble(&format!("init: {fault}"), fault.remedy(), Exit::Usage);
     }
-    let had_record = had_record(&path);
+    let (had_record, had_key) = (had_record(&path), audit::identity_of(&path).exists());
     let made = match make(&path) {
         Ok(made) => made,
         Err(fault) => {
@@ -57,7 +63,8 @@ pub(super) fn run(flag: Option<PathBuf>, auditors: &[String], new_chain: bool) -
         .and_then(|_turn| record(&path, auditors, new_chain))
     {
         Ok(Record { told, is_new }) if is_new && had_record => {
-            format!("{told}\n  the one that was here is gone, and this one says nothing of it")
+            let is_key_new = !had_key && audit::identity_of(&path).exists();
+            [told.as_str(), GONE, if is_key_new { KEY_IS_NEW } else { "" }].join("")
         }
         Ok(Record { told, .. }) => told,
         Err(fault) => {

@@ -147,6 +147,7 @@ fn another_chain_is_not_the_one_asked_for() {
         let anchors = Anchors { heads: vec![head], chain: None };
         let found = verify(&home.audit_folder(), &anchors).unwrap();
         assert_eq!((found.damage.unwrap().row, found.is_anchored), (row, false));
+        assert_eq!((found.rows, found.last_seq), (row - 1, row - 1), "good ones alone count");
     }
     // A row of one chain, at its place in the other.
     let mut mixed = lines(&home);

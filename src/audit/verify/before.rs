@@ -55,7 +55,7 @@ fn by_the_link(after: &Predecessor, heads: &[SignedHead]) -> Result<Before, Stri
     let mut before = Before { chain, ended_at: seq, held: None, unchecked: 0 };
     for head in heads {
         if head.chain != chain {
-            return Err(OTHER.into());
+            return Err(other(head));
         }
         if head.seq > seq || (head.seq == seq && head.hash != hash) {
             return Err(other_end(head.seq, after));
@@ -70,7 +70,9 @@ fn by_the_link(after: &Predecessor, heads: &[SignedHead]) -> Result<Before, Stri
 }
 
 /// What is said where a head is of a chain that is none of these.
-pub(super) const OTHER: &str = "this is another chain than the one that a head names";
+pub(super) fn other(head: &SignedHead) -> String {
+    format!("this is another chain than the one that a head names, {}", head.chain)
+}
 
 fn other_end(row: u64, after: &Predecessor) -> String {
     format!(

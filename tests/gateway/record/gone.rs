@@ -88,6 +88,13 @@ fn a_record_that_is_gone_is_not_begun_anew_by_a_gateway() {
     assert_eq!(gateway.request(3, get(&service, "/repos/a"))["isError"], false);
     gateway.end();
     assert!(!home.path().join("audit.key").exists());
+    // Who forgets whom it was sealed to is told.
+    fs::rename(home.path().join("audit"), home.path().join("third")).unwrap();
+    let told = keyward(home.path(), &["init"]);
+    assert!(told.contains("its key is new: if the one before was sealed to others"), "{told}");
+    fs::remove_file(home.path().join("audit.key")).unwrap();
+    fs::remove_dir_all(home.path().join("audit")).unwrap();
+    fs::rename(home.path().join("third"), home.path().join("audit")).unwrap();
     let list = fs::read_to_string(home.path().join("audit/recipients")).unwrap();
     assert_eq!(list.trim(), public);
 }

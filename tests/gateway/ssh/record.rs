@@ -103,7 +103,7 @@ fn an_intent_holds_all_that_would_be_done() {
     let ended = ["activity", "--home", home].into_iter().fold(Launch::bare(), Launch::arg).run(b"");
     let text = String::from_utf8(ended.stdout).unwrap();
     let lines: Vec<_> = text.lines().map(|line| line.split_once(" web ").unwrap().1).collect();
-    assert_eq!(lines, ["tee '/srv/a b'", "write /srv/x", "read /srv/x"]);
+    assert_eq!(lines, ["tee \"/srv/a b\"", "write /srv/x", "read /srv/x"]);
 }
 
 #[test]
