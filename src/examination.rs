@@ -2,22 +2,32 @@
 //!
 //! No agent comes here and no rule is asked: who may start the program with the home may do more than this.
 //!
-//! Invariant: whatever is asked, what is sent is one of the few commands of this file, each of them simple; and an
-//! [`Examination`] is for one host, as its entry stood.
+//! Invariant: whatever is asked, what is sent is one of the few commands of this file, each of them simple, or one
+//! path that is resolved and not opened; and an [`Examination`] is for one host, as its entry stood.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::action::command::{Command, CommandLine, RemoteShell, SimpleCommand};
 use crate::action::quote::Quote;
+use crate::action::ssh::RemotePath;
 use crate::policy::host::SshHost;
 
-/// One command at one host that the operator asks for. Owning it is the permission to send it.
+/// One thing at one host that the operator asks for. Owning it is the permission to send it.
 #[must_use]
 #[derive(Debug)]
 pub struct Examination {
     host: Arc<SshHost>,
-    command: SimpleCommand,
+    asked: Asked,
+}
+
+/// What is sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// A command.
+    Command(SimpleCommand),
+    /// A path of a file, of which no more is asked than where it leads.
+    Path(RemotePath),
 }
 
 /// What is to be found out.
@@ -31,6 +41,8 @@ pub enum Question {
     Removal,
     /// What the login shell is.
     Shell,
+    /// Whether files are moved there at all.
+    Files,
 }
 
 /// A name that nobody else has: random, fresh for each host.
@@ -154,6 +166,7 @@ impl Examination {
     pub fn new(host: Arc<SshHost>, mark: Mark, question: Question) -> Self {
         let path = mark.path();
         let words = match question {
+            Question::Files => return Self { host, asked: Asked::Path(remote(&path)) },
             Question::Words => {
                 let printf = ["printf", r"[%s]\n"].map(String::from);
                 printf.into_iter().chain(mark.words()).collect()
@@ -166,7 +179,7 @@ impl Examination {
                 ["sh", "-c", &script].map(String::from).to_vec()
             }
         };
-        Self { host, command: simple(&words) }
+        Self { host, asked: Asked::Command(simple(&words)) }
     }
 
     /// The host.
@@ -175,9 +188,13 @@ impl Examination {
     }
 
     /// What is sent.
-    pub fn command(&self) -> &SimpleCommand {
-        &self.command
+    pub fn asked(&self) -> &Asked {
+        &self.asked
     }
+}
+
+fn remote(path: &str) -> RemotePath {
+    RemotePath::parse(path).unwrap_or_else(|_| unreachable!("a mark's path is absolute and plain"))
 }
 
 fn simple(words: &[String]) -> SimpleCommand {

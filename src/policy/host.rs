@@ -218,6 +218,11 @@ impl SshHost {
         self.rules.iter().any(|rule| rule.permits_files(access))
     }
 
+    /// Whether a rule lets some command be run.
+    pub(crate) fn has_commands(&self) -> bool {
+        self.rules.iter().any(SshRule::permits_commands)
+    }
+
     /// Whom and where, as far as the entry says it: `deploy@web1.example.net:22`, or `ssh_config web1` in place
     /// of an address.
     pub fn destination(&self) -> String {

@@ -147,6 +147,14 @@ impl SshRule {
         }
     }
 
+    /// Whether it permits some command.
+    pub(crate) fn permits_commands(&self) -> bool {
+        match &self.about {
+            About::Argv { .. } | About::Shell { .. } => self.decision != Decision::Deny,
+            About::Files { .. } => false,
+        }
+    }
+
     /// Whether it permits such an access to some file.
     pub(crate) fn permits_files(&self, wanted: FileAccess) -> bool {
         match &self.about {

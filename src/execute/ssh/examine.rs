@@ -1,23 +1,26 @@
 //! Going to a host because the operator asks whether its entry holds.
 //!
-//! Invariant: nothing is sent but the command of an [`Examination`], and no key of a host is learnt by it.
+//! Invariant: nothing is sent but what an [`Examination`] asks, no file is opened, and no key of a host is learnt by it.
 
 use super::login::{Logins, Warrant};
 use super::{ended, known_hosts_of, told, words};
+use crate::action::command::SimpleCommand;
 use crate::child::{Budget, Retain};
 use crate::clock::Deadline;
 use crate::credential::fetch::CredentialFault;
+use crate::credential::redact::Redactor;
 use crate::cut::Cut;
 use crate::dial::Lookups;
-use crate::examination::Examination;
+use crate::examination::{Asked, Examination};
 use crate::execute::End;
 use crate::home::Home;
 use crate::limits;
 use crate::name::Name;
 use crate::ssh::{
-    self, Acted, Bounds, Connections, Exit, Fault, HostKeyRule, Life, Run, StopBy, Target,
+    self, Acted, Bounds, Connections, Download, Downloaded, Exit, Fault, Got, HostKeyRule, Life,
+    Run, StopBy, Target,
 };
-use crate::state::Reason;
+use crate::state::{Outcome, Reason};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -59,8 +62,8 @@ impl Examiner {
         Ok(Self { connections, known_hosts: known_hosts_of(home) })
     }
 
-    /// Runs a command, under a deadline that covers everything.
-    pub fn run(&self, examination: &Examination, deadline: Deadline) -> Examined {
+    /// Asks, under a deadline that covers everything.
+    pub fn ask(&self, examination: &Examination, deadline: Deadline) -> Examined {
         let host = examination.host();
         let logins = match Logins::read(Warrant::Examination(examination), host) {
             Ok(logins) => logins,
@@ -78,8 +81,31 @@ impl Examiner {
         let Ok(cut) = Cut::new() else {
             return nothing(Reason::Busy, words::NO_RANDOM.into());
         };
+        match examination.asked() {
+            Asked::Command(command) => self.run(command, &target, &redactor, deadline, &cut),
+            Asked::Path(path) => {
+                let download = Download {
+                    path: path.as_str(),
+                    bytes: limits::DOCTOR_STDOUT_BYTES,
+                    deadline,
+                    redactor: &redactor,
+                };
+                // Wherever the path leads, nothing is opened there.
+                seen_of_path(self.connections.download(&target, &download, &|_| false, &cut))
+            }
+        }
+    }
+
+    fn run(
+        &self,
+        command: &SimpleCommand,
+        target: &Target,
+        redactor: &Redactor,
+        deadline: Deadline,
+        cut: &Cut,
+    ) -> Examined {
         let run = Run {
-            command: &examination.command().quoted(),
+            command: &command.quoted(),
             stdin: None,
             bounds: Bounds {
                 deadline,
@@ -88,9 +114,9 @@ impl Examiner {
                 retain: Retain::Tail { bytes: limits::DOCTOR_STDOUT_BYTES },
                 stderr_process_bytes: limits::DOCTOR_STDOUT_BYTES,
             },
-            redactor: &redactor,
+            redactor,
         };
-        let Acted { seen, new_key } = self.connections.run(&target, run, &cut);
+        let Acted { seen, new_key } = self.connections.run(target, run, cut);
         let ssh::Seen { life, stdout, .. } = seen;
         let fault = match &life {
             Life::NotStarted(fault) => Some(fault.clone()),
@@ -112,6 +138,24 @@ impl Examiner {
             new_host_key,
         }
     }
+}
+
+/// Whatever the host said of the path, it spoke of files.
+fn seen_of_path(acted: Acted<Downloaded>) -> Examined {
+    let Acted { seen: Downloaded { got, .. }, new_key } = acted;
+    let (end, message, fault) = match got {
+        Got::NotStarted(fault) => {
+            let (end, message) = words::not_started(&fault);
+            (end, message, Some(fault))
+        }
+        Got::Refused(_) | Got::Read => (End::Completed(Outcome::Success), None, None),
+        Got::Broken { .. } => {
+            (End::Unknown(Some(Reason::Network)), Some(words::FILE_LOST.into()), None)
+        }
+    };
+    let new_host_key = new_key.as_ref().map(told);
+    let (credential, status) = (None, None);
+    Examined { end, message, fault, credential, status, stdout: Vec::new(), new_host_key }
 }
 
 fn nothing(reason: Reason, message: String) -> Examined {

@@ -45,7 +45,8 @@ fn sent(home: &Path) -> Vec<String> {
     }
     assert_eq!(of_kind(home, "session_ended").len(), of_kind(home, "session_started").len());
     verified(home);
-    intents.iter().map(|it| it["act"]["words"][0].as_str().unwrap().to_owned()).collect()
+    let what = |act: &Value| act["words"][0].as_str().or(act["access"].as_str()).map(String::from);
+    intents.iter().map(|it| what(&it["act"]).unwrap()).collect()
 }
 
 /// Files that a misread word would have made.
@@ -136,6 +137,32 @@ fn hosts_that_run_no_commands_and_hosts_that_say_more() {
     let found = stage.doctor(CONNECT);
     assert_eq!(found.at("broken"), [""; 0]);
     found.tells("note web: ", &["prints 3 bytes by itself", "interactive shells only"]);
+}
+
+#[test]
+fn files_are_tried_where_a_rule_is_about_them() {
+    let files = json!({ "decision": "allow", "sftp": ["read"], "path": "/srv/x" });
+    let both = json!({ "rules": [files.clone(), { "decision": "allow", "argv": ["uptime"] }] });
+    let server = Server::start();
+    let stage = known_at(&server, both.clone());
+    let found = stage.doctor(CONNECT);
+    assert_eq!((found.status, found.at("broken")), (Some(0), vec![]));
+    found.tells("ok web: ", &["logged in; moves files (SFTP)"]);
+    assert_eq!(sent(stage.home.path()), ["printf", "test", "read"]);
+
+    let none = Server::with(&KEY_TYPES, "Subsystem other /bin/false\n");
+    let stage = known_at(&none, both);
+    let found = stage.doctor(CONNECT);
+    found.only_broken(1, "let us in, and moves no files (SFTP)");
+    found.tells("broken web: ", &["Subsystem sftp internal-sftp"]);
+
+    // Where nothing is ever run, nothing is run.
+    let only = Server::with(&KEY_TYPES, "ForceCommand internal-sftp\n");
+    let stage = known_at(&only, json!({ "rules": [files] }));
+    let found = stage.doctor(CONNECT);
+    assert_eq!((found.status, found.at("broken")), (Some(0), vec![]));
+    found.tells("ok web: ", &["logged in; moves files (SFTP)"]);
+    assert_eq!(sent(stage.home.path()), ["read"]);
 }
 
 #[test]

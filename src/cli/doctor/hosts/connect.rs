@@ -13,6 +13,7 @@ use super::Told;
 use super::remedy::remedy;
 use crate::action::command::RemoteShell;
 use crate::action::quote::Quote;
+use crate::action::ssh::FileAccess;
 use crate::audit::event::{Act, Counters, Ended, Event, Intent, SessionStarted};
 use crate::audit::{Audit, Unavailable, ancestry, random};
 use crate::cli::audit as record;
@@ -21,7 +22,7 @@ use crate::cli::doctor::finding::{Area, Findings};
 use crate::cli::{Exit, print};
 use crate::clock::Deadline;
 use crate::clock::now_ms;
-use crate::examination::{Arrival, Examination, Mark, Question};
+use crate::examination::{Arrival, Asked, Examination, Mark, Question};
 use crate::execute::End;
 use crate::execute::ssh::{Examined, Examiner, known_hosts_of};
 use crate::hex::hex;
@@ -155,30 +156,47 @@ impl Visits {
             mark: Mark::new(random()),
             deadline: Deadline::after(limits::DOCTOR_HOST_FOR),
         };
-        if let Err(fault) = self.words(&visit, told) {
+        if let Err(fault) = self.whole(&visit, told) {
             told.broken(&format!("not connected: {fault}"), fault.remedy());
         }
     }
 
-    /// The whole visit.
-    fn words(&mut self, visit: &Visit<'_>, told: &mut Told<'_>) -> Result<(), Unavailable> {
+    /// The whole visit: what its rules have a use for.
+    fn whole(&mut self, visit: &Visit<'_>, told: &mut Told<'_>) -> Result<(), Unavailable> {
+        let host = visit.host;
+        let has_files = FileAccess::ALL.into_iter().any(|access| host.has_files(access));
+        if has_files && !host.has_commands() {
+            return self.files(visit, told);
+        }
+        let is_reached = self.words(visit, told)?;
+        if has_files && is_reached { self.files(visit, told) } else { Ok(()) }
+    }
+
+    /// Whether files are moved there.
+    fn files(&mut self, visit: &Visit<'_>, told: &mut Told<'_>) -> Result<(), Unavailable> {
+        let seen = self.ask(visit, Question::Files)?;
+        if matches!(seen.end, End::Completed(_)) {
+            told.fine(&format!("{}; moves files (SFTP), as its rules want", reached(visit, &seen)));
+        } else {
+            self.came_to_nothing(visit, &seen, told);
+        }
+        Ok(())
+    }
+
+    /// Whether words arrive. Whether the host was reached.
+    fn words(&mut self, visit: &Visit<'_>, told: &mut Told<'_>) -> Result<bool, Unavailable> {
         let seen = self.ask(visit, Question::Words)?;
-        let to = visit.host.destination();
         if !matches!(seen.end, End::Completed(_)) {
             self.came_to_nothing(visit, &seen, told);
-            return Ok(());
+            return Ok(false);
         }
         let arrival = visit.mark.arrival(&seen.stdout);
-        let key = match &seen.new_host_key {
-            Some(key) => format!("its key is new, {key}, and was not stored: a call does that"),
-            None => "its key is the known one".into(),
-        };
-        let reached = format!("{to}: {key}; logged in");
+        let reached = reached(visit, &seen);
         let is_whole = matches!(arrival, Arrival::Whole { .. });
         let asked = if is_whole { None } else { Some(self.ask(visit, Question::Shell)?) };
         if let Some(asked) = asked.as_ref().filter(|it| !matches!(it.end, End::Completed(_))) {
             self.came_to_nothing(visit, asked, told);
-            return Ok(());
+            return Ok(false);
         }
         let shell = asked.map(|asked| visit.mark.shell(&asked.stdout));
         if let Some(None) = shell {
@@ -190,7 +208,7 @@ impl Visits {
                 "take the command= off its line in authorized_keys there, or the ForceCommand off the server's \
                  configuration; else give the user a login shell that runs commands",
             );
-            return Ok(());
+            return Ok(true);
         }
         let ran = match self.marker(visit, told)? {
             Marker::Absent if is_whole => {
@@ -232,7 +250,7 @@ impl Visits {
                 "have its start files print in interactive shells only",
             );
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Tells of a command whose end was not seen, or that was not sent.
@@ -275,15 +293,10 @@ impl Visits {
             approval: None,
             received_ms,
             authorized_ms: received_ms,
-            act: Act::Command {
-                host: Some(host.destination()),
-                is_shell: false,
-                words: examination.command().words().to_vec(),
-                stdin: None,
-            },
+            act: act(host, examination.asked()),
         })?;
         let dispatched_ms = now_ms();
-        let seen = self.examiner.run(&examination, *deadline);
+        let seen = self.examiner.ask(&examination, *deadline);
         self.actions += 1;
         let (outcome, was_sent) = match seen.end {
             End::Completed(outcome) => (Some(outcome), true),
@@ -302,6 +315,34 @@ impl Visits {
         }
         Ok(seen)
     }
+}
+
+/// What is to be done, as it stands on record.
+fn act(host: &SshHost, asked: &Asked) -> Act {
+    match asked {
+        Asked::Command(command) => Act::Command {
+            host: Some(host.destination()),
+            is_shell: false,
+            words: command.words().to_vec(),
+            stdin: None,
+        },
+        Asked::Path(path) => Act::File {
+            host: host.destination(),
+            access: FileAccess::Read,
+            path: path.as_str().into(),
+            mode: None,
+            content: None,
+        },
+    }
+}
+
+/// Where a visit got to.
+fn reached(visit: &Visit<'_>, seen: &Examined) -> String {
+    let key = match &seen.new_host_key {
+        Some(key) => format!("its key is new, {key}, and was not stored: a call does that"),
+        None => "its key is the known one".into(),
+    };
+    format!("{}: {key}; logged in", visit.host.destination())
 }
 
 /// One host, once.
