@@ -357,6 +357,8 @@ pub const SSH_KEY_ROUNDS: u32 = 256;
 pub const SSH_CONFIG_BYTES: usize = 1024 * 1024;
 /// How deep its files may include each other.
 pub const SSH_CONFIG_DEPTH: usize = 16;
+/// Lines of it with keywords that ssh(1) does not know that are told of one alias.
+pub const SSH_CONFIG_UNKNOWN: usize = 16;
 /// Files of it that are read for one alias.
 pub const SSH_CONFIG_FILES: usize = 256;
 /// Calls of one session that may be open at the same time in its list in `run`.

@@ -11,6 +11,7 @@ mod criteria;
 mod expand;
 mod files;
 mod jump;
+mod keywords;
 mod settings;
 mod walk;
 mod words;
@@ -41,6 +42,28 @@ pub struct Resolved {
     /// All files that were read, and the folders in which included files were looked for: as long as none of them
     /// changes, neither does the answer.
     pub files: Vec<PathBuf>,
+    /// Whether some `Host` that applies names more than every host, or some `Match`.
+    pub is_named: bool,
+    /// Lines that were passed over, and for which ssh(1) would refuse the whole file.
+    pub unknown: Vec<UnknownKeyword>,
+}
+
+/// A line whose keyword ssh(1) does not know. It holds a path: for the operator only.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UnknownKeyword {
+    /// The file.
+    pub file: PathBuf,
+    /// The line's number, from 1.
+    pub line: usize,
+    /// The keyword, in lower case.
+    pub keyword: String,
+}
+
+impl fmt::Display for UnknownKeyword {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, keyword } = self;
+        write!(out, "{}:{line}: {keyword:?} is no keyword of ssh's", file.display())
+    }
 }
 
 /// What in the configuration stands against using it. It holds paths: for the operator only.
@@ -108,7 +131,8 @@ pub fn resolve(alias: &str, ssh_folder: &Path) -> Result<Resolved, Vec<ConfigFau
         return Err(vec![ConfigFault { file: config, line: None, what, remedy }]);
     }
     let walked = walk::walk(alias, &config, owner)?;
-    finish(alias, owner, walked.settings, walked.files)
+    let resolved = finish(alias, owner, walked.settings, walked.files)?;
+    Ok(Resolved { is_named: walked.is_named, unknown: walked.unknown, ..resolved })
 }
 
 /// Puts together what was said, with what ssh(1) puts in where nothing was.
@@ -153,7 +177,18 @@ fn finish(
     if !faults.is_empty() {
         return Err(faults);
     }
-    Ok(Resolved { address, port, user, identity_files, proxy_jump, known_hosts, files })
+    let (is_named, unknown) = (false, Vec::new());
+    Ok(Resolved {
+        address,
+        port,
+        user,
+        identity_files,
+        proxy_jump,
+        known_hosts,
+        files,
+        is_named,
+        unknown,
+    })
 }
 
 /// The address that an alias stands for so far.

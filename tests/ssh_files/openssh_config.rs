@@ -377,7 +377,7 @@ fn files_that_others_can_change_are_faults() {
     set_mode(&config, 0o620);
     let faults = resolve("web1", &ssh).unwrap_err();
     assert_eq!((faults.len(), faults[0].file.clone(), faults[0].line), (1, config.clone(), None));
-    assert!(faults[0].what.contains("config is writable by others"), "{faults:?}");
+    assert_eq!(faults[0].what, "is writable by others");
 
     fs::remove_file(&config).unwrap();
     let faults = resolve("web1", &ssh).unwrap_err();
@@ -387,6 +387,48 @@ fn files_that_others_can_change_are_faults() {
     assert!(resolve("web1", &ssh).unwrap_err()[0].what.contains("not UTF-8"));
     fs::write(&config, vec![b'#'; 1024 * 1024 + 1]).unwrap();
     assert!(resolve("web1", &ssh).unwrap_err()[0].what.contains("longer than"));
+}
+
+#[test]
+fn keywords_that_ssh_does_not_know_are_told_with_their_lines() {
+    let scratch = Scratch::new();
+    let text = "HostNam a.test\nIgnoreUnknown odd*,UseKeychain\nHost other\n Usr u\n OddOne 1\n UseKeychain yes\n\
+                Match final all\n ForwardAgent no\n";
+    let config = scratch.write(".ssh/config", text);
+    let resolved = resolve("web1", &scratch.path(".ssh")).unwrap();
+    let told: Vec<String> = resolved.unknown.iter().map(ToString::to_string).collect();
+    let config = config.display();
+    assert_eq!(
+        told,
+        [
+            format!("{config}:1: \"hostnam\" is no keyword of ssh's"),
+            format!("{config}:4: \"usr\" is no keyword of ssh's")
+        ]
+    );
+    let refused = run("ssh", &["-G", "-F", &config.to_string(), "web1"]);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("line 1: Bad configuration option: hostnam"), "{said}");
+    assert!(said.contains("line 4: Bad configuration option: usr"), "{said}");
+    assert!(!said.contains("line 5") && !said.contains("line 6"), "{said}");
+}
+
+#[test]
+fn whether_an_alias_is_named() {
+    let scratch = Scratch::new();
+    for (text, is_named) in [
+        ("User u\n", false),
+        ("Host *\n", false),
+        ("Host web2\n", false),
+        ("Match all\n", false),
+        ("Host web*\n", true),
+        ("Host * web1\n", true),
+        ("Host web1 !web1\n", false),
+        ("Match host web1\n", true),
+    ] {
+        scratch.write(".ssh/config", text);
+        let resolved = resolve("web1", &scratch.path(".ssh")).unwrap();
+        assert_eq!(resolved.is_named, is_named, "{text}");
+    }
 }
 
 #[test]

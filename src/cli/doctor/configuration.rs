@@ -50,8 +50,14 @@ pub(super) fn check(home: &Home, config: &mut Config, findings: &mut Findings) -
     };
     let [targets, hosts, helpers] =
         [policy.targets().len(), policy.hosts().len(), policy.helpers().len()];
-    let what =
-        format!("{shown}: no fault; {targets} HTTP targets, {hosts} SSH hosts, {helpers} helpers");
+    let several =
+        |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let what = format!(
+        "{shown}: no fault; {}, {}, {}",
+        several(targets, "HTTP target"),
+        several(hosts, "SSH host"),
+        several(helpers, "helper")
+    );
     findings.fine(Area::Configuration, what);
     credentials(policy, findings);
     programs(policy, findings);

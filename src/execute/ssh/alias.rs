@@ -65,7 +65,7 @@ impl Reading<'_> {
                 // The entry's own word counts.
                 said.via = via.or_else(|| self.jumps(host.name(), jumps, place, 1));
                 let completed = host.completed(said);
-                self.check(&completed, alias.as_str(), place);
+                self.check(&completed, alias.as_str(), &resolved, place);
                 completed
             }
         };
@@ -146,17 +146,27 @@ impl Reading<'_> {
         let further = if before.is_empty() { &resolved.proxy_jump[..] } else { before };
         said.via = self.jumps(name, further, place, depth + 1);
         let hop = SshHost::hop(name.clone(), said);
-        self.check(&hop, &last.host, place);
+        self.check(&hop, &last.host, &resolved, place);
         Some(Arc::new(hop))
     }
 
-    fn check(&mut self, host: &SshHost, alias: &str, place: &Place) {
+    fn check(&mut self, host: &SshHost, alias: &str, resolved: &Resolved, place: &Place) {
         let lacks =
             [(host.user().is_none(), "User"), (host.credential().is_none(), "IdentityFile")];
+        // What is misspelt there is the likeliest reason.
+        let unknown: String = resolved.unknown.iter().map(|it| format!("; {it}")).collect();
         for (_, keyword) in lacks.into_iter().filter(|(lacks, _)| *lacks) {
-            let what =
-                format!("leads to {alias:?}, for which the OpenSSH configuration has no {keyword}");
-            self.faults.add(place, what, format!("add a {keyword} there"));
+            let (whom, remedy) = match resolved.is_named {
+                true => ("for which", format!("add {keyword} to its Host there")),
+                false => (
+                    "which no Host of its own names, and for which",
+                    format!("correct the alias, or add a Host {alias} with {keyword} there"),
+                ),
+            };
+            let what = format!(
+                "leads to {alias:?}, {whom} the OpenSSH configuration has no {keyword}{unknown}"
+            );
+            self.faults.add(place, what, remedy);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use super::criteria::{self, Applies, Facts};
 use super::settings::{Said, Settings};
 use super::words::{self, Words};
-use super::{ConfigFault, Owner, Place, expand, files};
+use super::{ConfigFault, Owner, Place, UnknownKeyword, expand, files, keywords};
 use crate::limits;
 use crate::ssh::pattern;
 
@@ -18,6 +18,8 @@ use crate::ssh::pattern;
 pub(super) struct Walked {
     pub(super) settings: Settings,
     pub(super) files: Vec<PathBuf>,
+    pub(super) is_named: bool,
+    pub(super) unknown: Vec<UnknownKeyword>,
 }
 
 /// Goes through a file and all that it includes, and once more where a `Match final` asks for it.
@@ -35,6 +37,9 @@ pub(super) fn walk(
         settings: Settings::default(),
         read: 0,
         files: Vec::new(),
+        is_named: false,
+        unknown: Vec::new(),
+        ignored: Vec::new(),
         faults: Vec::new(),
     };
     walk.begin(config);
@@ -48,10 +53,10 @@ pub(super) fn walk(
         walk.read = 0;
         walk.begin(config);
     }
-    let Walk { settings, mut files, faults, .. } = walk;
+    let Walk { settings, mut files, faults, is_named, unknown, .. } = walk;
     files.sort_unstable();
     files.dedup();
-    if faults.is_empty() { Ok(Walked { settings, files }) } else { Err(faults) }
+    if faults.is_empty() { Ok(Walked { settings, files, is_named, unknown }) } else { Err(faults) }
 }
 
 struct Walk<'a> {
@@ -65,6 +70,11 @@ struct Walk<'a> {
     /// How many files were read.
     read: usize,
     files: Vec<PathBuf>,
+    /// Whether a line was for this alias, and not for all.
+    is_named: bool,
+    unknown: Vec<UnknownKeyword>,
+    /// Patterns of `IgnoreUnknown`.
+    ignored: Vec<String>,
     faults: Vec<ConfigFault>,
 }
 
@@ -85,7 +95,12 @@ impl Walk<'_> {
             Err(fault) => self.faults.push(ConfigFault {
                 file: config.into(),
                 line: None,
-                what: fault.what,
+                // The file is named already.
+                what: fault
+                    .what
+                    .strip_prefix(&format!("{} ", config.display()))
+                    .unwrap_or(&fault.what)
+                    .to_owned(),
                 remedy: fault.remedy,
             }),
         }
@@ -110,6 +125,7 @@ impl Walk<'_> {
     }
 
     fn line(&mut self, words: Words, place: &Place, scope: &mut Scope) -> Result<(), ConfigFault> {
+        self.note_unknown(&words, place, scope.applies);
         match words.keyword.as_str() {
             "host" => {
                 if words.arguments.is_empty() || words.arguments.iter().any(String::is_empty) {
@@ -117,8 +133,13 @@ impl Walk<'_> {
                 }
                 let patterns = words.arguments.iter().map(String::as_bytes);
                 scope.applies = scope.leads && pattern::list_fits(patterns, self.host.as_bytes());
+                self.is_named |= scope.applies && names_some(&words.arguments, &self.host);
             }
-            "match" => scope.applies = self.matches(&words.arguments, place, scope.leads)?,
+            "match" => {
+                scope.applies = self.matches(&words.arguments, place, scope.leads)?;
+                let is_for_all = words.arguments.iter().any(|it| it.eq_ignore_ascii_case("all"));
+                self.is_named |= scope.applies && !is_for_all;
+            }
             "include" => {
                 let outcome = self.include(&words.arguments, place, scope);
                 // A path that is not understood does no harm where it does not apply.
@@ -130,6 +151,22 @@ impl Walk<'_> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn note_unknown(&mut self, Words { keyword, arguments }: &Words, place: &Place, applies: bool) {
+        if keyword == "ignoreunknown" && applies {
+            let patterns = arguments.iter().flat_map(|it| it.split(','));
+            self.ignored.extend(patterns.map(str::to_ascii_lowercase));
+        }
+        let ignored = self.ignored.iter().map(String::as_bytes);
+        if keywords::is_known(keyword) || pattern::list_fits(ignored, keyword.as_bytes()) {
+            return;
+        }
+        let Place { file, line } = place.clone();
+        let unknown = UnknownKeyword { file, line, keyword: keyword.clone() };
+        if self.unknown.len() < limits::SSH_CONFIG_UNKNOWN && !self.unknown.contains(&unknown) {
+            self.unknown.push(unknown);
+        }
     }
 
     fn matches(
@@ -222,4 +259,10 @@ impl Walk<'_> {
     fn address(&self) -> Result<String, ConfigFault> {
         super::address(self.alias, self.settings.host_name.as_ref())
     }
+}
+
+/// Whether one of the patterns of a `Host` fits a host, and not every other one.
+fn names_some(patterns: &[String], host: &str) -> bool {
+    let is_for_all = |pattern: &str| pattern.bytes().all(|byte| byte == b'*');
+    patterns.iter().any(|it| !is_for_all(it) && pattern::fits(it.as_bytes(), host.as_bytes()))
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{PASSPHRASE, Stage};
 use crate::commands::everything;
-use crate::harness::PATIENCE;
+use crate::harness::{Launch, PATIENCE};
 use crate::sshd::{make_key, output};
 
 /// A host at a port where somebody listens whom nobody may connect to.
@@ -296,6 +296,41 @@ fn agents() {
     found.tells("ok web: key: ", &["holds the key ", &print]);
     agent.kill().unwrap();
     agent.wait().unwrap();
+}
+
+#[test]
+fn what_may_be_meant_otherwise() {
+    let rules = json!([
+        { "decision": "allow", "argv": ["uptime -p"] },
+        { "decision": "allow", "argv": ["ls", "/srv/a b*"] },
+    ]);
+    let alone =
+        Alone::new(json!({ "host_key": "accept-new", "rules": rules, "ssh_config": "box" }));
+    let owner = &alone.stage.home.folder;
+    let ssh = owner.path().join("owner/.ssh");
+    fs::create_dir_all(&ssh).unwrap();
+    for folder in [ssh.parent().unwrap(), &ssh] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    fs::write(ssh.join("config"), "Host box\n  HostNam x\n").unwrap();
+    fs::set_permissions(ssh.join("config"), fs::Permissions::from_mode(0o600)).unwrap();
+    let launch =
+        Launch::bare().arg("doctor").arg("--json").arg("--home").arg(alone.stage.home.path());
+    let ended = launch.env("HOME", ssh.parent().unwrap().to_str().unwrap()).run(b"");
+    let found = super::Found::of(&ended);
+    assert_eq!((found.status, found.at("broken")), (Some(0), vec![]));
+    found.tells(
+        "note web: rules[0]: \"uptime -p\" is one word",
+        &["/ \"uptime\", \"-p\", or nothing"],
+    );
+    assert!(!found.hosts().iter().any(|it| it.contains("rules[1]")), "{:?}", found.hosts());
+    let line = format!("{}:2: \"hostnam\" is no keyword of ssh's", ssh.join("config").display());
+    found.tells(&format!("note {line}"), &["ssh would refuse the file"]);
+    let said = found.findings.iter().find(|it| it["check"] == "configuration").unwrap();
+    assert!(
+        said["what"].as_str().unwrap().contains("0 HTTP targets, 1 SSH host, 0 helpers"),
+        "{said}"
+    );
 }
 
 #[test]

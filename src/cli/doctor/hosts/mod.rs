@@ -4,6 +4,7 @@
 //! can be used.
 
 pub(super) mod connect;
+mod entries;
 mod known;
 mod proof;
 mod remedy;
@@ -25,6 +26,7 @@ pub(super) fn check(home: &Home, policy: &Policy, findings: &mut Findings) {
         return;
     }
     let known_hosts = known_hosts_of(home);
+    entries::check(policy, findings);
     known::check(&known_hosts, &places, findings);
     for (entry, hosts) in credentials(&places) {
         proof::check(entry, &mut Told { about: hosts.join(", "), findings });

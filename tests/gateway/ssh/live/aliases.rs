@@ -182,7 +182,18 @@ fn s25_what_would_run_a_program_or_believe_too_easily_is_a_fault_with_file_and_l
         owner.assert_faulty(&[&at(6), what]);
     }
     owner.write("config", "Host box\n  HostName 127.0.0.1\n");
-    owner.assert_faulty(&["has no User", "has no IdentityFile"]);
+    owner.assert_faulty(&[
+        "\"box\", for which the OpenSSH configuration has no User",
+        "add User to its Host",
+    ]);
+    owner.write("config", "Host box\n  Usr u\n");
+    owner.assert_faulty(&["has no IdentityFile; ", &at(2), "\"usr\" is no keyword of ssh's"]);
+    owner.write("config", "Host other\n  User u\n");
+    owner.assert_faulty(&[
+        "which no Host of its own names",
+        "has no User",
+        "add a Host box with IdentityFile",
+    ]);
     owner.write("config", &owner.entry("box", server, "  Port many"));
     owner.assert_faulty(&[&at(6)]);
 }
