@@ -72,7 +72,7 @@ pub enum HostKeyCause {
         /// The key that it showed.
         shown: ShownKey,
         /// What is pinned.
-        pinned: Fingerprint,
+        pinned: Box<Fingerprint>,
     },
     /// The key is marked as revoked.
     Revoked {

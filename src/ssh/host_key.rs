@@ -65,7 +65,9 @@ impl<'a> Expected<'a> {
             (_, HostKeyRule::Pinned(pinned)) if pinned == shown.fingerprint => {
                 return Ok(New(None));
             }
-            (_, HostKeyRule::Pinned(pinned)) => HostKeyCause::NotPinned { shown, pinned },
+            (_, HostKeyRule::Pinned(pinned)) => {
+                HostKeyCause::NotPinned { shown, pinned: Box::new(pinned) }
+            }
             (Judged::Known, _) => return Ok(New(None)),
             (Judged::Changed { known }, _) => HostKeyCause::Changed { shown, known },
             (Judged::AuthorityUnsupported, _) => HostKeyCause::AuthorityUnsupported,

@@ -111,6 +111,7 @@ fn file(path: &Path) -> Option<(String, String)> {
         Err(fault) => {
             let remedy = match fault.flaw {
                 Flaw::Missing => fill(),
+                Flaw::NotAFile => "name the file that holds it".into(),
                 _ => fault.remedy().unwrap_or_else(fill),
             };
             Some((fault.what(), remedy))

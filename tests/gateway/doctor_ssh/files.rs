@@ -182,7 +182,7 @@ fn files_that_are_not_for_this_user_alone() {
     alone.with_credential(json!({ "type": "ssh_key", "source": { "file": stage.path("folder") } }));
     let found = alone.doctor();
     found.only_broken(1, "folder is no regular file");
-    found.tells("broken web: key: ", &["or name the file that holds one"]);
+    found.tells("broken web: key: ", &["/ name the file that holds it"]);
     alone.with_credential(json!({ "type": "ssh_key", "source": { "environment": "KW_NOT_SET" } }));
     let found = alone.doctor();
     assert_eq!(found.status, Some(0));

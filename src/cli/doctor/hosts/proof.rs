@@ -195,6 +195,10 @@ fn unread(source: &Source, fault: &CredentialFault, fill: String, told: &mut Tol
             "nothing, if the gateway's environment has it; sudo passes none on",
         ),
         (_, CredentialFault::Untrusted(fault)) => {
+            let fill = match fault.flaw {
+                Flaw::NotAFile => "name the file that holds it".into(),
+                _ => fill,
+            };
             told.broken(&fault.what(), fault.remedy().unwrap_or(fill));
         }
         (_, fault) => told.broken(&format!("{place} {}", unread_words(fault)), fill),

@@ -85,7 +85,7 @@ fn an_alias_says_where_a_host_is_with_which_key_and_who_is_known() {
     let mut client = Client::of(owner.launch());
     // The bastion is looked for in the usual file, which is not there.
     let message = message_of(&client.exec("echo"), "host_key");
-    let told = "The host on the way to web shows a key that is not known, SHA256:";
+    let told = "The host on the way to web shows a key that is not known, ssh-ed25519 SHA256:";
     assert!(message.starts_with(told) && !message.contains(".ssh"), "{message}");
     assert_eq!(connected(server), 0);
     owner.write("known_hosts", &bastion.known_line("ed25519"));
