@@ -12,7 +12,7 @@ fn stand_ready(gateway: &mut Gateway) -> u32 {
     until("a guard stands ready", PATIENCE, || {
         guard_of_a_call(gateway);
         until("no guard is at work", PATIENCE, || rests(gateway.pid()));
-        ready = children(gateway.pid()).first().copied();
+        ready = children(gateway.pid()).into_iter().find(|guard| stands_ready(*guard));
         ready.is_some()
     });
     ready.unwrap()
