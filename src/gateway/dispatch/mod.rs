@@ -99,7 +99,7 @@ impl Dispatch {
                     self.expects = true;
                     self.outbox.rouse();
                 }
-                Event::Done(done) => self.finish(done),
+                Event::Done(done) => self.finish(*done),
                 Event::Room => self.outbox.flush(),
                 Event::HungUp => {
                     // It is said again and again; only reading puts the end off.
@@ -232,8 +232,8 @@ impl Dispatch {
         });
     }
 
-    fn finish(&mut self, done: Box<Done>) {
-        let Done { id, call, state, yielded } = *done;
+    fn finish(&mut self, done: Done) {
+        let Done { id, call, state, yielded } = done;
         self.workers.count_done();
         log::debug!("{call}: {}", state.as_str());
         let Some(running) = self.calls.remove(&id) else { return };
