@@ -8,6 +8,10 @@ pub const SSH_COMMAND_BYTES: usize = 34_725;
 pub const SSH_HOPS: usize = 3;
 /// What an SSH server may say before it names itself, in bytes.
 pub const SSH_GREETING_BYTES: usize = 8 * 1024;
+/// What an SSH server may send until it has let us in, in bytes.
+pub const SSH_LOGIN_BYTES: usize = 256 * 1024;
+/// What it may send from then on that is of no use, over all calls of a connection, in bytes.
+pub const SSH_USELESS_BYTES: usize = 512 * 1024;
 /// How long an SSH server may take to agree on keys.
 pub const SSH_HANDSHAKE_FOR: Duration = Duration::from_secs(30);
 /// How long a login may take, an agent's answer included.

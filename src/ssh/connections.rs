@@ -229,6 +229,7 @@ impl Connections {
             Err(Halt::Ssh(error)) if is_lost(&error) && !link.is_open() => Cause::Lost,
             Err(Halt::Ssh(_)) => denied,
         };
+        let cause = link.behind(cause);
         Err(Acted { seen: fault(cause), new_key: link.new_key.take() })
     }
 }

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use ssh2::{Channel, ErrorCode};
 
 use super::link::{Halt, Link, must_wait};
+use super::meter;
 use super::pulse::Pulse;
 use super::seen::{Bounds, Exit, RemoteStop, Run, Stop};
 use super::sinks::{Read, Sinks};
@@ -109,9 +110,10 @@ impl<'s, 'a> Exec<'s, 'a> {
         // Not touched, and so not there, before something is read.
         let mut buffer = vec![0; READ_BYTES];
         loop {
-            let Ok(moved) = self.turn(&mut buffer) else { return Ended::Stopped(Stop::Lost) };
-            let now = Instant::now();
-            if moved {
+            let Ok(read) = self.turn(&mut buffer) else { return Ended::Stopped(Stop::Lost) };
+            let pumped = self.link.pump();
+            let (moved, now) = (read | pumped.any, Instant::now());
+            if read | pumped.heard {
                 self.pulse.hear(now);
             }
             match self.look(moved, now) {
@@ -144,9 +146,16 @@ impl<'s, 'a> Exec<'s, 'a> {
     }
 
     fn move_once(&mut self, buffer: &mut [u8]) -> Result<bool, Lost> {
+        let link = self.link;
         let given = self.feed.give(&mut self.channel);
-        let out = self.stdout.read(buffer, |sink, bytes| sink.push(bytes))?;
-        let err = self.stderr.read(buffer, |sink, bytes| sink.push(bytes))?;
+        let out = self.stdout.read(buffer, |sink, bytes| {
+            link.used(bytes.len(), meter::DATA);
+            sink.push(bytes);
+        })?;
+        let err = self.stderr.read(buffer, |sink, bytes| {
+            link.used(bytes.len(), meter::EXTENDED);
+            sink.push(bytes);
+        })?;
         Ok(given | out | err)
     }
 
@@ -202,7 +211,7 @@ impl<'s, 'a> Exec<'s, 'a> {
         let end = self.lingers.unwrap_or(self.bounds.deadline.as_instant());
         let woken = self.link.wait(self.waiter, end.min(self.pulse.next()))?;
         let now = Instant::now();
-        if woken.socket {
+        if woken.heard {
             self.pulse.hear(now);
         }
         if woken.switch && self.lingers.is_some() {
@@ -251,7 +260,9 @@ impl<'s, 'a> Exec<'s, 'a> {
                 ..broken
             },
             Ended::HeldOpen => Last { stream_end: StreamEnd::ClosedByGrace, ..broken },
-            Ended::Stopped(Stop::Lost) => Last { stopped: Some(Stop::Lost), ..broken },
+            Ended::Stopped(Stop::Lost | Stop::Flooded) => {
+                Last { stopped: Some(self.link.lost()), ..broken }
+            }
             Ended::Stopped(stop @ (Stop::Cut | Stop::Deadline)) => {
                 let stopped = match self.stderr.sink.marks {
                     Some(_) => stop::stop(&mut self),
@@ -304,7 +315,8 @@ impl<'s, 'a> Exec<'s, 'a> {
         let mut buffer = vec![0; READ_BYTES];
         let mut limit = limit;
         loop {
-            let Ok(moved) = self.turn(&mut buffer) else { return false };
+            let Ok(read) = self.turn(&mut buffer) else { return false };
+            let moved = read | self.link.pump().any;
             if !moved && self.channel.eof() && self.channel.wait_close().is_ok() {
                 return true;
             }
@@ -338,6 +350,13 @@ impl<'s, 'a> Exec<'s, 'a> {
         self.feed = Feed::Done;
         self.channel.send_eof().and_then(|()| self.channel.close()).ok();
         self.turn(&mut vec![0; READ_BYTES]).ok();
+        self.link.flush();
+    }
+
+    /// Reads what is there, while something else is waited for in the same connection.
+    pub(super) fn read_on(&mut self, buffer: &mut [u8]) {
+        // Where it is lost, that shows again.
+        self.turn(buffer).ok();
     }
 
     /// Closes our side of a channel that the server has closed.

@@ -46,6 +46,8 @@ pub enum Cause {
     Command(CommandCause),
     /// The connection was lost.
     Lost,
+    /// The connection was ended: the host, or one on the way, sends without end what is of no use.
+    Flooded,
     /// The call was stopped, or a step took too long.
     Stopped(Stop),
     /// The system has no descriptor or memory left.

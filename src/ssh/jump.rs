@@ -6,7 +6,7 @@
 //! Invariant: nothing waits for the inner session to read or for the outer one to write but this thread, and it ends
 //! when either side does.
 
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
@@ -18,17 +18,21 @@ use ssh2::Channel;
 
 use super::fault::Cause;
 use super::link::{Halt, Link, is_lost};
+use super::meter;
+use super::piece::Piece;
+use super::sluice::Flooded;
 use super::target::Target;
 use crate::clock::Deadline;
 use crate::dial::Waiter;
 use crate::limits;
 
-/// What is moved at once.
-const PIECE_BYTES: usize = 32 * 1024;
+/// What the outer session may have read and not given on, beyond which it is given nothing more.
+const AHEAD_BYTES: u32 = 128 * 1024;
 
 /// The connection inside which another one runs.
 pub(super) struct Jump {
     host_keys: Vec<Vec<u8>>,
+    flooded: Flooded,
     /// The inner session's end, for ending it all.
     inner: OwnedFd,
     pump: Option<JoinHandle<()>>,
@@ -49,21 +53,30 @@ impl Jump {
             Halt::Stop(stop) => stop.into(),
             Halt::Ssh(error) if is_lost(&error) => Cause::Lost,
             Halt::Ssh(_) => Cause::NoWay,
-        })?;
+        });
+        let channel = channel.map_err(|cause| outer.behind(cause))?;
         let (inner, ours) = UnixStream::pair().map_err(|_| Cause::System)?;
         ours.set_nonblocking(true).map_err(|_| Cause::System)?;
         let inner = OwnedFd::from(inner);
         let host_keys = outer.host_keys().map(<[u8]>::to_vec).collect();
+        let flooded = Flooded::clone(outer.flooded());
         let stream = inner.try_clone().map_err(|_| Cause::System)?;
         let pump = Pump { ours, up: Piece::default(), down: Piece::default(), channel, outer };
         let thread = std::thread::Builder::new().name("ssh-jump".into());
         let pump = thread.spawn(move || pump.run()).map_err(|_| Cause::System)?;
-        Ok((stream, Self { host_keys, inner, pump: Some(pump) }))
+        Ok((stream, Self { host_keys, flooded, inner, pump: Some(pump) }))
     }
 
     /// The keys of the hosts on the way, the nearest last.
     pub(super) fn host_keys(&self) -> impl Iterator<Item = &Vec<u8>> {
         self.host_keys.iter()
+    }
+}
+
+impl Jump {
+    /// Where it is noted that a host on the way sends what is of no use.
+    pub(super) fn flooded(&self) -> &Flooded {
+        &self.flooded
     }
 }
 
@@ -87,52 +100,12 @@ struct Pump {
     outer: Link,
 }
 
-/// Bytes on their way in one direction.
-#[derive(Default)]
-struct Piece {
-    bytes: Vec<u8>,
-    moved: usize,
-}
-
 /// One of the two sides has ended.
 struct Over;
 
-impl Piece {
-    fn is_empty(&self) -> bool {
-        self.moved == self.bytes.len()
-    }
-
-    /// Moves what can be moved. Whether that was anything.
-    fn move_on(
-        &mut self,
-        read: impl FnOnce(&mut [u8]) -> std::io::Result<usize>,
-        write: impl FnOnce(&[u8]) -> std::io::Result<usize>,
-    ) -> Result<bool, Over> {
-        let mut moved = false;
-        if self.is_empty() {
-            self.moved = 0;
-            self.bytes.resize(PIECE_BYTES, 0);
-            let read = settle(read(&mut self.bytes));
-            self.bytes.truncate(*read.as_ref().unwrap_or(&0));
-            moved = read? > 0;
-        }
-        if !self.is_empty() {
-            let written = settle(write(&self.bytes[self.moved..]))?;
-            self.moved += written;
-            moved |= written > 0;
-        }
-        Ok(moved)
-    }
-}
-
-/// How much was moved; nothing where there is nothing, or no room.
-fn settle(moved: std::io::Result<usize>) -> Result<usize, Over> {
-    match moved {
-        Ok(moved) => Ok(moved),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-            Ok(0)
-        }
-        Err(_) => Err(Over),
+impl From<std::io::Error> for Over {
+    fn from(_: std::io::Error) -> Self {
+        Self
     }
 }
 
@@ -146,22 +119,37 @@ impl Pump {
     }
 
     fn turn(&mut self) -> Result<bool, Over> {
-        let Self { ours, up, down, channel, .. } = self;
-        let mut ours_ended = false;
-        let went_up = up.move_on(
-            |buffer| {
-                let read = (&*ours).read(buffer);
-                ours_ended = matches!(read, Ok(0));
-                read
-            },
-            |bytes| channel.write(bytes),
-        )?;
-        let went_down =
-            down.move_on(|buffer| channel.read(buffer), |bytes| (&*ours).write(bytes))?;
-        if ours_ended || (!went_down && down.is_empty() && channel.eof()) {
-            return Err(Over);
+        let Self { ours, up, down, channel, outer } = self;
+        let mut moved = false;
+        if up.is_empty() {
+            match up.fill(|room| (&*ours).read(room))? {
+                Some(0) => return Err(Over),
+                read => moved |= read.is_some(),
+            }
         }
-        Ok(went_up | went_down)
+        if !up.is_empty() {
+            moved |= up.drain(usize::MAX, |bytes| channel.write(bytes))?.is_some_and(|it| it > 0);
+        }
+        if down.is_empty() {
+            let read = down.fill(|room| channel.read(room))?.unwrap_or(0);
+            if read > 0 {
+                outer.used(read, meter::DATA);
+                moved = true;
+            } else if channel.eof() {
+                return Err(Over);
+            }
+        }
+        if !down.is_empty() {
+            moved |= down.drain(usize::MAX, |bytes| (&*ours).write(bytes))?.is_some();
+        }
+        Ok(moved | if self.is_hungry() { self.outer.pump().any } else { self.outer.flush() })
+    }
+
+    /// Whether the outer session is to be given what comes. What the inner one does not take is left where it is; only
+    /// where something waits to be sent it may be what lets us.
+    fn is_hungry(&self) -> bool {
+        self.down.is_empty()
+            || (!self.up.is_empty() && self.channel.read_window().available < AHEAD_BYTES)
     }
 
     /// Waits for whatever lets something move. Neither side's silence is ours to judge: the inner session's is
@@ -174,7 +162,7 @@ impl Pump {
         if !self.down.is_empty() {
             ours |= PollFlags::OUT;
         }
-        if self.up.is_empty() && !self.down.is_empty() {
+        if !self.is_hungry() {
             // What comes meanwhile is not read, and would wake us for nothing.
             outer.remove(PollFlags::IN);
         }
@@ -182,7 +170,9 @@ impl Pump {
             PollFd::from_borrowed_fd(self.ours.as_fd(), ours),
             PollFd::from_borrowed_fd(self.outer.socket(), outer),
         ];
-        match poll(&mut waited, None) {
+        // The end of one that is not waited for would wake us for nothing, too.
+        let count = if outer.is_empty() { 1 } else { 2 };
+        match poll(&mut waited[..count], None) {
             // The inner session is gone, and nobody is there for what is still on its way.
             Ok(_) if waited[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) => Err(Over),
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -195,5 +185,6 @@ impl Drop for Pump {
     fn drop(&mut self) {
         // The host is told, as far as it takes that at once.
         self.channel.close().ok();
+        self.outer.flush();
     }
 }

@@ -1,20 +1,29 @@
 //! One connection to an SSH server, from which nothing blocks.
 //!
-//! Invariant: the socket never blocks, so no step takes longer than its waiter allows; and it is shut down before
-//! the session is freed, so that freeing waits for nobody.
+//! Whoever drives a session moves its bytes, too: between two steps, through the [`Sluice`].
+//!
+//! Invariant: the socket never blocks and a step is given little at once, so none takes longer than its waiter allows,
+//! however much the server sends; what a step has written is sent; and the connection is shut down before the session is
+//! freed, so that freeing waits for nobody.
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
-use ssh2::{BlockDirections, ErrorCode, Session};
+use ssh2::{ErrorCode, Session};
 
+use super::fault::Cause;
 use super::jump::Jump;
+use super::meter::Framing;
 use super::public_key::PublicKey;
+use super::seen;
+use super::sluice::{Flooded, Moved, Sluice};
 use crate::clock::Deadline;
 use crate::dial::{Stop, Waiter};
+use crate::limits;
 
 /// An operation has to wait for the socket. Source: libssh2.h, `LIBSSH2_ERROR_EAGAIN`.
 pub(super) const AGAIN: i32 = -37;
@@ -22,8 +31,7 @@ pub(super) const AGAIN: i32 = -37;
 /// A connection, and the session on it.
 pub(super) struct Link {
     pub(super) session: Session,
-    /// The socket, for waiting and for shutting it down.
-    socket: OwnedFd,
+    sluice: Sluice,
     /// The host's key, once it was shown.
     pub(super) host_key: Vec<u8>,
     /// That key, where it was new: known now, unless the connection was for a look; told once.
@@ -44,8 +52,8 @@ pub(super) enum Halt {
 /// What a wait was ended by.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Woken {
-    /// There is something to read, or room to write.
-    pub(super) socket: bool,
+    /// Something came from the host.
+    pub(super) heard: bool,
     /// The switch of the call was touched.
     pub(super) switch: bool,
 }
@@ -53,12 +61,16 @@ pub(super) struct Woken {
 impl Link {
     /// A session that has said nothing yet, over a connected stream.
     pub(super) fn new(stream: OwnedFd, jump: Option<Jump>) -> std::io::Result<Self> {
-        rustix::io::ioctl_fionbio(&stream, true)?;
-        let socket = stream.try_clone()?;
+        let (sluice, library) = Sluice::new(stream, limits::SSH_LOGIN_BYTES)?;
         let mut session = Session::new()?;
-        session.set_tcp_stream(stream);
+        session.set_tcp_stream(library);
         session.set_blocking(false);
-        Ok(Self { session, socket, host_key: Vec::new(), new_key: None, jump })
+        Ok(Self { session, sluice, host_key: Vec::new(), new_key: None, jump })
+    }
+
+    /// The login is done: a host that was believed may send more.
+    pub(super) fn admit(&self) {
+        self.sluice.count(|meter| meter.allow(limits::SSH_USELESS_BYTES));
     }
 
     /// The host's key, and those of the hosts on the way, the nearest last.
@@ -69,7 +81,28 @@ impl Link {
 
     /// The socket, for whoever waits for more than it.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.sluice.outer()
+    }
+
+    /// What is to be waited for there.
+    pub(super) fn events(&self) -> PollFlags {
+        self.sluice.events()
+    }
+
+    /// Moves what can be moved now, after a step that would have had to wait.
+    pub(super) fn pump(&self) -> Moved {
+        self.sluice.pump()
+    }
+
+    /// Sends what a step has written. Whether that was anything.
+    pub(super) fn flush(&self) -> bool {
+        self.sluice.flush()
+    }
+
+    /// So much was read that is of use, behind heads of a certain length; see [`super::meter`].
+    pub(super) fn used(&self, bytes: usize, head: usize) {
+        let added = Framing::of(&self.session).added(bytes, head);
+        self.sluice.count(|meter| meter.used(bytes, added));
     }
 
     /// Repeats a step until it is done, waiting for the socket in between.
@@ -81,12 +114,18 @@ impl Link {
     ) -> Result<T, Halt> {
         waiter.check().map_err(Halt::Stop)?;
         loop {
-            match step() {
+            match self.take(&mut step) {
                 Ok(done) => return Ok(done),
-                Err(error) if must_wait(&error) => {
-                    waiter.wait(self.socket(), self.events(), limit).map_err(Halt::Stop)?;
-                }
-                Err(error) => return Err(Halt::Ssh(error)),
+                Err(error) if !must_wait(&error) => return Err(Halt::Ssh(error)),
+                Err(_) => {}
+            }
+            if !self.pump().any {
+                waiter.wait(self.socket(), self.events(), limit).map_err(Halt::Stop)?;
+                self.pump();
+            } else if limit.is_over() {
+                return Err(Halt::Stop(waiter.check().err().unwrap_or(Stop::Slow)));
+            } else {
+                waiter.check().map_err(Halt::Stop)?;
             }
         }
     }
@@ -98,21 +137,38 @@ impl Link {
         mut step: impl FnMut() -> Result<T, ssh2::Error>,
     ) -> Result<T, Halt> {
         loop {
-            match step() {
+            match self.take(&mut step) {
                 Ok(done) => return Ok(done),
                 Err(error) if !must_wait(&error) => return Err(Halt::Ssh(error)),
                 Err(_) if limit.is_over() => return Err(Halt::Stop(Stop::Slow)),
+                Err(_) if self.pump().any => {}
                 Err(_) => {
                     let mut waited = [PollFd::from_borrowed_fd(self.socket(), self.events())];
                     // An interrupted wait is begun again.
                     poll(&mut waited, Timespec::try_from(limit.left()).ok().as_ref()).ok();
+                    self.pump();
                 }
             }
         }
     }
 
-    /// Waits for the socket or the call's switch, until a moment at the latest.
+    /// Takes a step, and sends what it has written, whatever came of it.
+    fn take<T>(&self, step: &mut impl FnMut() -> Result<T, ssh2::Error>) -> Result<T, ssh2::Error> {
+        let taken = step();
+        match &taken {
+            // That is pumped next.
+            Err(error) if must_wait(error) => {}
+            Ok(_) | Err(_) => {
+                self.flush();
+            }
+        }
+        taken
+    }
+
+    /// Waits for the socket or the call's switch, until a moment at the latest; moves what can be moved before, and
+    /// after.
     pub(super) fn wait(&self, waiter: &Waiter, until: Instant) -> Result<Woken, Errno> {
+        self.flush();
         let switch = waiter.cut().wake();
         let mut waited = [
             PollFd::from_borrowed_fd(self.socket(), self.events()),
@@ -126,29 +182,96 @@ impl Link {
             Err(errno) => return Err(errno),
         }
         let is_ready = |place: usize| !waited[place].revents().is_empty();
-        Ok(Woken { socket: is_ready(0), switch: is_ready(1) })
+        let heard = is_ready(0) && self.pump().heard;
+        Ok(Woken { heard, switch: is_ready(1) })
     }
 
-    /// What the session waits for. It always reads; it writes where it could not.
-    pub(super) fn events(&self) -> PollFlags {
-        match self.session.block_directions() {
-            BlockDirections::Outbound | BlockDirections::Both => PollFlags::IN | PollFlags::OUT,
-            BlockDirections::Inbound | BlockDirections::None => PollFlags::IN,
+    /// Has a thread do what the library does only while it blocks, and moves the bytes meanwhile. Whether it was done
+    /// before the limit; then the connection is ended.
+    pub(super) fn carry(&self, limit: Deadline, work: impl FnOnce() + Send) -> bool {
+        let mut work = Some(work);
+        let place = &mut work;
+        let is_done = std::thread::scope(|scope| {
+            let (done, told) = UnixStream::pair().ok()?;
+            let thread = std::thread::Builder::new().name("ssh-close".into());
+            let act = move || {
+                if let Some(work) = place.take() {
+                    work();
+                }
+                drop(told);
+            };
+            thread.spawn_scoped(scope, act).ok()?;
+            self.move_until(&done, limit)
+        });
+        if is_done.is_none() {
+            self.end();
+        }
+        if let Some(work) = work {
+            work();
+        }
+        is_done.is_some()
+    }
+
+    /// Moves bytes until the other end of a pair is closed.
+    fn move_until(&self, done: &UnixStream, limit: Deadline) -> Option<()> {
+        loop {
+            if limit.is_over() {
+                self.end();
+                return None;
+            }
+            if self.pump().any {
+                continue;
+            }
+            let mut waited = [
+                PollFd::from_borrowed_fd(self.socket(), self.events()),
+                PollFd::from_borrowed_fd(self.sluice.inner(), PollFlags::IN),
+                PollFd::from_borrowed_fd(done.as_fd(), PollFlags::IN),
+            ];
+            poll(&mut waited, Timespec::try_from(limit.left()).ok().as_ref()).ok();
+            if !waited[2].revents().is_empty() {
+                self.flush();
+                return Some(());
+            }
         }
     }
 
     /// Ends the connection: whatever waits for it waits no longer.
     pub(super) fn end(&self) {
-        // Where it fails the socket is not connected any more.
-        shutdown(&self.socket, Shutdown::Both).ok();
+        self.sluice.end();
     }
 
     /// Whether the other side has not closed the connection, as far as can be seen from here.
     pub(super) fn is_open(&self) -> bool {
-        let mut byte = [0];
-        match recv(&self.socket, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
-            Ok((_, read)) => read > 0,
-            Err(error) => error == Errno::AGAIN,
+        self.sluice.is_open()
+    }
+
+    /// Takes little memory until it is used again.
+    pub(super) fn rest(&self) {
+        self.sluice.rest();
+    }
+
+    /// Where it is noted that the host sends what is of no use.
+    pub(super) fn flooded(&self) -> &Flooded {
+        self.sluice.flooded()
+    }
+
+    /// Whether it was ended because the host, or one on the way, sends what is of no use.
+    fn is_flooded(&self) -> bool {
+        let on_the_way = self.jump.as_ref().map(Jump::flooded);
+        std::iter::once(self.flooded()).chain(on_the_way).any(|it| it.load(Ordering::Acquire))
+    }
+
+    /// What it was lost for.
+    pub(super) fn lost(&self) -> seen::Stop {
+        if self.is_flooded() { seen::Stop::Flooded } else { seen::Stop::Lost }
+    }
+
+    /// The cause behind a cause: most things that fail do because the connection was ended.
+    pub(super) fn behind(&self, cause: Cause) -> Cause {
+        match cause {
+            Cause::Stopped(_) => cause,
+            _ if self.is_flooded() => Cause::Flooded,
+            _ => cause,
         }
     }
 }

@@ -60,6 +60,18 @@ fn enter(
     waiter: &Waiter,
 ) -> Result<Link, Cause> {
     let mut link = Link::new(stream, jump).map_err(|_| Cause::System)?;
+    match admit(&mut link, target, expected, waiter) {
+        Ok(()) => Ok(link),
+        Err(cause) => Err(link.behind(cause)),
+    }
+}
+
+fn admit(
+    link: &mut Link,
+    target: &Target,
+    expected: &Expected<'_>,
+    waiter: &Waiter,
+) -> Result<(), Cause> {
     expected.prefer(&link.session)?;
     methods::prefer(&link.session).map_err(|_| Cause::NoSession)?;
     let mut session = link.session.clone();
@@ -72,8 +84,9 @@ fn enter(
     let (blob, _) = link.session.host_key().ok_or(Cause::NoSession)?;
     link.host_key = blob.to_vec();
     let new = expected.judge(&link.host_key)?;
-    login::log_in(&link, target, waiter)?;
+    login::log_in(link, target, waiter)?;
     link.new_key = expected.learn(new)?;
+    link.admit();
     link.session.set_keepalive(true, KEEPALIVE_SECONDS);
-    Ok(link)
+    Ok(())
 }

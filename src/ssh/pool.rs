@@ -78,6 +78,7 @@ impl Pool {
 
     /// Keeps a connection about which there is no doubt, where there is room.
     pub(super) fn put(&self, key: Key, link: Link) {
+        link.rest();
         let mut idle = self.shared.lock();
         let alike = idle.links.iter().filter(|kept| kept.key == key).count();
         if alike >= limits::SSH_IDLE_CONNECTIONS || idle.is_over {

@@ -99,6 +99,8 @@ pub enum Stop {
     Cut,
     /// The connection was lost, or the server fell silent.
     Lost,
+    /// The connection was ended: the server, or one on the way, sends without end what is of no use.
+    Flooded,
 }
 
 /// What is known of the command's processes after a stop.

@@ -6,8 +6,10 @@ use std::io::Read as _;
 use std::time::Instant;
 
 use super::exec::Exec;
-use super::link::{Halt, Link};
+use super::link::Halt;
+use super::meter;
 use super::seen::{RemoteStop, Stop};
+use super::streams::READ_BYTES;
 use super::wrapper;
 use crate::clock::Deadline;
 use crate::limits;
@@ -32,7 +34,7 @@ impl Stopped {
         match (self.remote_stop, stop) {
             (RemoteStop::Shown, _) if self.is_killed || !self.is_closed => StreamEnd::Killed,
             (RemoteStop::Shown, Stop::Cut) => StreamEnd::ReaderCompletedAfterCancel,
-            (RemoteStop::Shown, Stop::Deadline | Stop::Lost) => {
+            (RemoteStop::Shown, Stop::Deadline | Stop::Lost | Stop::Flooded) => {
                 StreamEnd::ReaderCompletedAfterDeadline
             }
             (RemoteStop::None | RemoteStop::Disconnected | RemoteStop::NotShown, _) => {
@@ -89,23 +91,33 @@ pub(super) fn stop(exec: &mut Exec<'_, '_>) -> Stopped {
 }
 
 /// Sends a signal to a group, or looks for it with signal 0.
-fn send(exec: &Exec<'_, '_>, name: &str, group: u32) -> Group {
+fn send(exec: &mut Exec<'_, '_>, name: &str, group: u32) -> Group {
     let limit = exec.within(limits::SSH_SIGNAL_FOR);
-    match said(exec.link(), &wrapper::signal(name, group), limit) {
+    match said(exec, &wrapper::signal(name, group), limit) {
         Ok(said) if wrapper::says_signalled(&said) => Group::There,
         Ok(said) if wrapper::says_gone(&said) => Group::Gone,
         Ok(_) | Err(_) => Group::Unknown,
     }
 }
 
-/// What a short command prints, in a channel of its own beside the first.
-fn said(link: &Link, command: &str, limit: Deadline) -> Result<Vec<u8>, Halt> {
-    let mut channel = link.settle(limit, || link.session.channel_session())?;
-    link.settle(limit, || channel.exec(command))?;
+/// What a short command prints, in a channel of its own beside the first, which is read meanwhile: what it prints would
+/// pile up.
+fn said(exec: &mut Exec<'_, '_>, command: &str, limit: Deadline) -> Result<Vec<u8>, Halt> {
+    let link = exec.link();
+    let mut buffer = vec![0; READ_BYTES];
+    let mut channel = link.settle(limit, || {
+        exec.read_on(&mut buffer);
+        link.session.channel_session()
+    })?;
+    link.settle(limit, || {
+        exec.read_on(&mut buffer);
+        channel.exec(command)
+    })?;
     let mut said = Vec::new();
     let mut piece = [0; 1024];
     while said.len() < limits::SSH_SAID_BYTES {
         let read = link.settle(limit, || {
+            exec.read_on(&mut buffer);
             channel.read(&mut piece).map_err(|error| match error.kind() {
                 std::io::ErrorKind::WouldBlock => again(),
                 _ => ssh2::Error::eof(),
@@ -114,6 +126,7 @@ fn said(link: &Link, command: &str, limit: Deadline) -> Result<Vec<u8>, Halt> {
         if read == 0 {
             break;
         }
+        link.used(read, meter::DATA);
         said.extend_from_slice(&piece[..read]);
     }
     link.settle(limit, || channel.close())?;

@@ -116,7 +116,7 @@ fn connections_are_closed_on_exec() {
         assert!(flags & 0o2_000_000 != 0, "{link:?}");
         seen += 1;
     }
-    assert!(seen >= 2, "the session has one, and we have one: {links:?}");
+    assert!(seen >= 1, "there is a connection: {links:?}");
 }
 
 /// Our ends of all connections to a port, as the links of descriptors name them.

@@ -90,6 +90,7 @@ fn broken(
         (Some(Stop::Cut), _) => (End::CancelledAfter, words::FILE_CUT),
         (Some(Stop::Deadline), _) => (End::Unknown(Some(Reason::Deadline)), words::FILE_DEADLINE),
         (Some(Stop::Lost), _) => (End::Unknown(Some(Reason::Network)), words::FILE_LOST),
+        (Some(Stop::Flooded), _) => (End::Unknown(Some(Reason::Network)), words::FILE_FLOODED),
         (None, Some(cause)) if is_as_it_was => {
             (End::Completed(Outcome::RemoteFailure), words::file(cause))
         }

@@ -190,12 +190,15 @@ fn ended(life: Life) -> (End, Option<String>) {
             (End::Unknown(Some(Reason::Deadline)), Some(words::DEADLINE.into()))
         }
         (Some(Stop::Lost), None) => (End::Unknown(Some(Reason::Network)), Some(words::LOST.into())),
+        (Some(Stop::Flooded), None) => {
+            (End::Unknown(Some(Reason::Network)), Some(words::FLOODED.into()))
+        }
         (None, None) => (End::Unknown(None), Some(words::NO_END.into())),
         // An end that was seen before the connection was lost was seen; the streams say that they broke off.
-        (None | Some(Stop::Lost), Some(Exit::Status(0))) => {
+        (None | Some(Stop::Lost | Stop::Flooded), Some(Exit::Status(0))) => {
             (End::Completed(Outcome::Success), None)
         }
-        (None | Some(Stop::Lost), Some(Exit::Status(_) | Exit::Signal(_))) => {
+        (None | Some(Stop::Lost | Stop::Flooded), Some(Exit::Status(_) | Exit::Signal(_))) => {
             (End::Completed(Outcome::RemoteFailure), None)
         }
     }

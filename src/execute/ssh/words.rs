@@ -22,6 +22,8 @@ pub(super) const CUT: &str =
     "The call was withdrawn before the command's end was seen; what it has done is not known.";
 pub(super) const LOST: &str =
     "The connection was lost before the command's end was seen; what it has done is not known.";
+pub(super) const FLOODED: &str = "The host, or one on the way to it, sends without end what SSH has no use for, so the \
+     connection was ended before the command's end was seen; what it has done is not known.";
 pub(super) const NO_END: &str =
     "The host did not say how the command ended; what it has done is not known.";
 
@@ -69,6 +71,10 @@ pub(super) fn not_started(fault: &Fault) -> (End, Option<String>) {
         ),
         Cause::NoSftp => (Reason::Network, "let us in, and moves no files (SFTP)".into()),
         Cause::Lost => (Reason::Network, "was lost before anything was begun".into()),
+        Cause::Flooded => (
+            Reason::Network,
+            "or one on the way to it, sends without end what SSH has no use for".into(),
+        ),
         Cause::System => {
             (Reason::Busy, "was not reached: the system has no descriptor or memory left".into())
         }
@@ -155,6 +161,8 @@ fn agent(cause: AgentCause) -> &'static str {
 pub(super) const FILE_CUT: &str = "The call was withdrawn before all was done.";
 pub(super) const FILE_DEADLINE: &str = "The time was over before all was done.";
 pub(super) const FILE_LOST: &str = "The connection was lost before all was done.";
+pub(super) const FILE_FLOODED: &str = "The host, or one on the way to it, sends without end what SSH has no use for, so \
+     the connection was ended before all was done.";
 
 /// Why nothing is done to a file, or not all.
 pub(super) fn file(cause: FileCause) -> &'static str {

@@ -11,6 +11,7 @@ use crate::clock::Deadline;
 use crate::credential::redact::{Edge, Redactor};
 use crate::ssh::fault::Fault;
 use crate::ssh::link::AGAIN;
+use crate::ssh::meter;
 use crate::ssh::seen::Stop;
 
 /// One read.
@@ -139,6 +140,7 @@ fn read(files: &Files<'_>, file: &mut File, sink: &mut Collect<'_>) -> Result<bo
         if read == 0 {
             return Ok(true);
         }
+        files.link.used(read, meter::FILE);
         sink.push(&buffer[..read]);
         if sink.has_overflown() {
             return Ok(false);

@@ -90,8 +90,11 @@ impl Files<'_> {
         self.link.drive(self.waiter, self.limit, step).map_err(|halt| match halt {
             Halt::Stop(dial::Stop::Cut) => Failure::Stopped(Stop::Cut),
             Halt::Stop(dial::Stop::Deadline | dial::Stop::Slow) => Failure::Stopped(Stop::Deadline),
-            Halt::Stop(dial::Stop::Lost) => Failure::Stopped(Stop::Lost),
-            Halt::Ssh(error) => failure_of(&error),
+            Halt::Stop(dial::Stop::Lost) => Failure::Stopped(self.link.lost()),
+            Halt::Ssh(error) => match error.code() {
+                ErrorCode::SFTP(code) => cause_of(code).into(),
+                ErrorCode::Session(_) => Failure::Stopped(self.link.lost()),
+            },
         })
     }
 
@@ -122,25 +125,14 @@ impl Files<'_> {
 
     /// Ends the session. Whether the connection is as good as before.
     fn close(self) -> bool {
-        let limit = Deadline::after(limits::SSH_CLOSE_FOR);
+        let Self { link, sftp, .. } = self;
         // The library ends it when it is dropped, and waits for the host then.
-        let millis = u32::try_from(limits::SSH_CLOSE_FOR.as_millis()).unwrap_or(u32::MAX);
-        self.link.session.set_timeout(millis);
-        drop(self.sftp);
-        self.link.session.set_timeout(0);
-        !limit.is_over()
+        link.carry(Deadline::after(limits::SSH_CLOSE_FOR), || drop(sftp))
     }
 
     /// Ends the connection, so that nothing that is dropped waits for the host.
     fn abandon(self) {
         self.link.end();
-    }
-}
-
-fn failure_of(error: &ssh2::Error) -> Failure {
-    match error.code() {
-        ErrorCode::SFTP(code) => cause_of(code).into(),
-        ErrorCode::Session(_) => Failure::Stopped(Stop::Lost),
     }
 }
 

@@ -30,9 +30,12 @@ pub(super) fn remedy(seen: &Examined, host: &SshHost, known_hosts: &Path) -> Str
         Cause::NoSftp => {
             "have its server offer SFTP (Subsystem sftp internal-sftp), or take the rules about files away".into()
         }
-        Cause::NoSession | Cause::NoChannel | Cause::Command(_) | Cause::Lost | Cause::System => {
-            at_log(host)
-        }
+        Cause::NoSession
+        | Cause::NoChannel
+        | Cause::Command(_)
+        | Cause::Lost
+        | Cause::Flooded
+        | Cause::System => at_log(host),
     }
 }
 
