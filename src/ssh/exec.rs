@@ -116,7 +116,7 @@ impl<'s, 'a> Exec<'s, 'a> {
             if read | pumped.heard {
                 self.pulse.hear(now);
             }
-            match self.look(moved, now) {
+            match self.look(read, now) {
                 Some(ended) => return ended,
                 None if moved => {}
                 None => match self.wait() {
@@ -159,9 +159,9 @@ impl<'s, 'a> Exec<'s, 'a> {
         Ok(given | out | err)
     }
 
-    /// Whether it is over.
-    fn look(&mut self, moved: bool, now: Instant) -> Option<Ended> {
-        if !moved && self.channel.eof() {
+    /// Whether it is over. Once all was read to its end, only this has the library look for what comes after it.
+    fn look(&mut self, has_read: bool, now: Instant) -> Option<Ended> {
+        if !has_read && self.channel.eof() {
             match self.channel.wait_close() {
                 Ok(()) => return Some(self.closed()),
                 Err(error) if must_wait(&error) => {}
@@ -317,7 +317,7 @@ impl<'s, 'a> Exec<'s, 'a> {
         loop {
             let Ok(read) = self.turn(&mut buffer) else { return false };
             let moved = read | self.link.pump().any;
-            if !moved && self.channel.eof() && self.channel.wait_close().is_ok() {
+            if !read && self.channel.eof() && self.channel.wait_close().is_ok() {
                 return true;
             }
             if is_there(self) || limit.is_over() {
