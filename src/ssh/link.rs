@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use ssh2::{ErrorCode, Session};
+use ssh2::{BlockDirections, ErrorCode, Session};
 
 use super::fault::Cause;
 use super::jump::Jump;
@@ -58,6 +58,15 @@ pub(super) struct Woken {
     pub(super) switch: bool,
 }
 
+/// What pumping has come to.
+#[derive(Clone, Copy)]
+pub(super) struct Pumped {
+    /// The library has something to do.
+    pub(super) any: bool,
+    /// Something came from the host.
+    pub(super) heard: bool,
+}
+
 impl Link {
     /// A session that has said nothing yet, over a connected stream.
     pub(super) fn new(stream: OwnedFd, jump: Option<Jump>) -> std::io::Result<Self> {
@@ -89,9 +98,16 @@ impl Link {
         self.sluice.events()
     }
 
-    /// Moves what can be moved now, after a step that would have had to wait.
-    pub(super) fn pump(&self) -> Moved {
-        self.sluice.pump()
+    /// Moves what can be moved now, after a step that would have had to wait. Whether another one has something to do.
+    pub(super) fn pump(&self) -> Pumped {
+        let Moved { fed, sent, heard } = self.sluice.pump();
+        let wants_to_write = || {
+            matches!(
+                self.session.block_directions(),
+                BlockDirections::Outbound | BlockDirections::Both
+            )
+        };
+        Pumped { any: fed || (sent && wants_to_write()), heard }
     }
 
     /// Sends what a step has written. Whether that was anything.
@@ -219,12 +235,14 @@ impl Link {
                 self.end();
                 return None;
             }
-            if self.pump().any {
+            let moved = self.sluice.pass();
+            if moved.fed || moved.sent {
                 continue;
             }
+            let (inner, events) = self.sluice.inner();
             let mut waited = [
                 PollFd::from_borrowed_fd(self.socket(), self.events()),
-                PollFd::from_borrowed_fd(self.sluice.inner(), PollFlags::IN),
+                PollFd::from_borrowed_fd(inner, events),
                 PollFd::from_borrowed_fd(done.as_fd(), PollFlags::IN),
             ];
             poll(&mut waited, Timespec::try_from(limit.left()).ok().as_ref()).ok();

@@ -51,8 +51,10 @@ struct Transit {
 /// What was moved.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Moved {
-    /// Anything, in either direction, so that the library may have something to do.
-    pub(super) any: bool,
+    /// Something to the library, or it has not read all of that: it may have something to do.
+    pub(super) fed: bool,
+    /// Something that the library wrote: it may have something to do where it wanted to write more.
+    pub(super) sent: bool,
     /// Something came from the host.
     pub(super) heard: bool,
 }
@@ -77,12 +79,27 @@ impl Sluice {
         Ok((sluice, library))
     }
 
-    /// Moves what can be moved now: to the host all that the library wrote, and to the library one piece.
+    /// Moves what can be moved now: to the host all that the library wrote, and to the library one piece, where it has
+    /// read the last.
     pub(super) fn pump(&self) -> Moved {
         let mut transit = self.transit.take();
         let sent = self.send(&mut transit);
+        let mut moved = match self.may_step(&mut transit) {
+            Some(fed) => Moved { fed, ..Moved::default() },
+            None => self.feed(&mut transit),
+        };
+        moved.sent = sent;
+        self.transit.set(transit);
+        moved
+    }
+
+    /// The same while another thread has the library read: it is not waited for.
+    pub(super) fn pass(&self) -> Moved {
+        let mut transit = self.transit.take();
+        let sent = self.send(&mut transit);
         let mut moved = self.feed(&mut transit);
-        moved.any |= sent;
+        transit.unread = 0;
+        moved.sent = sent;
         self.transit.set(transit);
         moved
     }
@@ -116,23 +133,24 @@ impl Sluice {
         }
     }
 
-    fn feed(&self, transit: &mut Transit) -> Moved {
-        let mut moved = Moved::default();
+    /// Whether the library may get on by itself; none where it has read all that it was given.
+    fn may_step(&self, transit: &mut Transit) -> Option<bool> {
         let former = transit.unread;
         transit.unread = rustix::io::ioctl_fionread(&self.library).unwrap_or_default();
-        if transit.unread > 0 {
-            // It does not always read all that is there before it would have to wait; so it has another step first,
-            // unless what it waits for is that we take what it wrote.
-            moved.any = transit.up.is_empty() || transit.unread != former;
-            return moved;
-        }
+        // It does not always read all that is there before it would have to wait; so it has another step first, unless
+        // what it waits for is that we take what it wrote.
+        (transit.unread > 0).then(|| transit.up.is_empty() || transit.unread != former)
+    }
+
+    fn feed(&self, transit: &mut Transit) -> Moved {
+        let mut moved = Moved::default();
         let down = &mut transit.down;
         if down.is_empty() && !transit.has_ended {
             match down.fill(|room| Ok(rustix::io::read(&self.outer, room)?)) {
                 Ok(None) => {}
                 Ok(Some(0)) | Err(_) => {
                     transit.has_ended = true;
-                    moved.any = true;
+                    moved.fed = true;
                     shutdown(&self.inner, Shutdown::Write).ok();
                 }
                 Ok(Some(_)) => moved.heard = true,
@@ -147,13 +165,13 @@ impl Sluice {
             self.end();
             down.clear();
             transit.has_ended = true;
-            return Moved { any: true, ..moved };
+            return Moved { fed: true, ..moved };
         }
         match down.drain(piece, |bytes| Ok(send(&self.inner, bytes, SendFlags::NOSIGNAL)?)) {
             Ok(Some(given)) => {
                 self.count(|meter| meter.given(given));
                 transit.unread = given as u64;
-                moved.any = true;
+                moved.fed = true;
             }
             Ok(None) => {}
             // The library's end is shut, and so is all of it.
@@ -177,9 +195,14 @@ impl Sluice {
         self.outer.as_fd()
     }
 
-    /// Where it shows that the library has written something, for whoever waits while it is driven elsewhere.
-    pub(super) fn inner(&self) -> BorrowedFd<'_> {
-        self.inner.as_fd()
+    /// Our end of the pair, and what is to be waited for there, while another thread has the library read and write.
+    pub(super) fn inner(&self) -> (BorrowedFd<'_>, PollFlags) {
+        let transit = self.transit.take();
+        let mut events = PollFlags::empty();
+        events.set(PollFlags::IN, transit.up.is_empty());
+        events.set(PollFlags::OUT, !transit.down.is_empty());
+        self.transit.set(transit);
+        (self.inner.as_fd(), events)
     }
 
     /// Takes note of what was of use, or allowed.

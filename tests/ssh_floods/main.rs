@@ -146,19 +146,23 @@ fn watch<T>(what: &str, act: impl FnOnce() -> T) -> T {
 /// In turn, because memory, descriptors and threads are those of the process.
 #[test]
 fn whoever_sends_what_is_of_no_use_takes_neither_memory_nor_time() {
-    let scene = Scene::new();
     // What is needed once is there before it is measured.
     let server = Server::start();
+    let scene = Scene::new();
     assert_eq!(scene.run(&scene.target(&server), "true").life, exited(0));
     whoever_sends_only_output_is_read_to_the_end(&scene);
+    drop(scene);
     let before = (count("fd"), count("task"));
+    let scene = Scene::new();
     before_anything_is_begun(&scene);
     while_a_command_runs(&scene);
     output_without_end(&scene);
+    ends_that_come_one_by_one(&scene);
     files(&scene);
     behind_a_bastion(&scene, &server);
     a_stop_amid_output(&scene, &server);
     small_writes_of_a_real_program(&scene);
+    drop(scene);
     wait_for("something is left", || (count("fd"), count("task")) == before);
     eprintln!("peak: {} KiB", of_proc("VmHWM") >> 10);
 }
@@ -248,6 +252,28 @@ fn whoever_sends_only_output_is_read_to_the_end(scene: &Scene) {
     assert_eq!(seen.life, exited(3));
     let large = PACKETS.div_ceil(30_000) * 30 * 32_000;
     assert_eq!((seen.stdout.seen_bytes, seen.stderr.seen_bytes), (PACKETS + large, PACKETS));
+}
+
+/// The end of a command's output, and long after that its own: the host has an answer in between.
+fn ends_that_come_one_by_one(scene: &Scene) {
+    for stop in [StopBy::Connection, StopBy::Signal] {
+        let host = Host::start(When::Started, |wire| {
+            wire.put(&data(0, b"x"))?;
+            wire.put(&[96, 0, 0, 0, 0])?;
+            wire.flush()?;
+            wire.put(&[&[80], text(b"?").as_slice(), &[1]].concat())?;
+            wire.flush()?;
+            while wire.read()?[0] != 82 {}
+            wire.put(&[97, 0, 0, 0, 0])?;
+            wire.flush()?;
+            while wire.read()?[0] != 97 {}
+            Ok(())
+        });
+        let target = Target { stop, ..target_at(scene, &host) };
+        let seen = watch("one by one", || scene.run_in(&target, "true", within(SPAN)));
+        assert!(matches!(seen.life, Life::Ran { stopped: None, .. }), "{:?}", seen.life);
+        assert_eq!(seen.stdout.bytes, b"x");
+    }
 }
 
 fn files(scene: &Scene) {

@@ -73,7 +73,7 @@ pub(super) fn not_started(fault: &Fault) -> (End, Option<String>) {
         Cause::Lost => (Reason::Network, "was lost before anything was begun".into()),
         Cause::Flooded => (
             Reason::Network,
-            "or one on the way to it, sends without end what SSH has no use for".into(),
+            "sends without end what SSH has no use for, or a host on the way to it does".into(),
         ),
         Cause::System => {
             (Reason::Busy, "was not reached: the system has no descriptor or memory left".into())
