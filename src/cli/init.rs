@@ -101,8 +101,10 @@ pub(super) fn record_if_none(home: &Home) -> Result<Option<String>, CreateFault>
     } else {
         Some(record(home, Vec::new(), false)?.told)
     };
-    // A home of an earlier Keyward has no mark yet; where none can be made, its record tells as much.
-    home::version::mark(home).ok();
+    if told.is_some() || !had_record(home) {
+        // One of an earlier Keyward may have no mark yet; where none can be made, its record tells as much.
+        home::version::mark(home).ok();
+    }
     Ok(told)
 }
 
