@@ -91,7 +91,7 @@ pub struct Busy;
 
 /// The dispatcher's side of the workers.
 ///
-/// Both channels hold boxes: places for whole tasks would be a quarter of a megabyte, touched at the start.
+/// Both channels hold boxes: places for whole tasks would be 170 KB, touched at the start.
 pub struct Workers {
     hands: Hands,
     tasks: Sender<Box<Task>>,
