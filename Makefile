@@ -22,7 +22,7 @@ demo: build ## shows the main job in a minute: a call allowed, one denied, one m
 
 build: ## builds the static binary
 	@.ci/need build
-	$(STATIC) build $(RELEASE) --bin keyward
+	$(STATIC) rustc $(RELEASE) --bin keyward -- $$(.ci/link $(TARGET))
 	@.ci/threads $(BUILT)/$(TARGET)/release
 	@ls -l $(KEYWARD)
 
