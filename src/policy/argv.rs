@@ -26,8 +26,10 @@ pub enum WordPattern {
 /// Why texts are no pattern.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ArgvFault {
-    /// `**` stands beside others in a word, or before the last one.
-    Many,
+    /// `**` stands beside others in a word.
+    ManyInside,
+    /// `**` is a word before the last one.
+    ManyBefore,
     /// An asterisk beside a part that is `..` matches nothing.
     Parent,
 }
@@ -125,7 +127,8 @@ impl WordPattern {
         match text {
             "*" => Ok(Self::Any),
             _ if !text.contains('*') => Ok(Self::Literal(text.into())),
-            _ if text.contains("**") => Err(ArgvFault::Many),
+            "**" => Err(ArgvFault::ManyBefore),
+            _ if text.contains("**") => Err(ArgvFault::ManyInside),
             _ if check_taken(text, true).is_err() => Err(ArgvFault::Parent),
             _ => Ok(Self::Parts(text.into())),
         }
@@ -334,8 +337,8 @@ mod tests {
     #[test]
     fn what_is_no_pattern() {
         for (rule, fault) in [
-            (&["a", "**", "b"][..], (1, ArgvFault::Many)),
-            (&["a", "x**"], (1, ArgvFault::Many)),
+            (&["a", "**", "b"][..], (1, ArgvFault::ManyBefore)),
+            (&["a", "x**"], (1, ArgvFault::ManyInside)),
             (&["a", "../*"], (1, ArgvFault::Parent)),
             (&["a", "/x/../*"], (1, ArgvFault::Parent)),
         ] {

@@ -204,7 +204,12 @@ fn check_named(node: &Node<'_>, value: &Shape, faults: &mut Faults) {
 }
 
 fn check_choice(node: &Node<'_>, keys: &[Key], faults: &mut Faults) {
-    if !has_kind(node, Kind::Object, faults) {
+    let found = node.value.kind();
+    if found != Kind::Object {
+        let shapes: Vec<String> =
+            served_names(keys).iter().map(|name| format!("{{\"{name}\": \"...\"}}")).collect();
+        let what = format!("is {}, not {}", words_for(found), words_for(Kind::Object));
+        faults.add(&node.place, what, format!("write {}", shapes.join(" or ")));
         return;
     }
     let remedy = format!("use {}", one_of(&served_names(keys)));

@@ -75,9 +75,14 @@ fn argv(node: &Node<'_>, shell: RemoteShell, faults: &mut Faults) -> Option<Abou
         Ok(pattern) => pattern,
         Err((place, fault)) => {
             let (what, remedy) = match fault {
-                ArgvFault::Many => {
-                    ("has ** beside others, or not at the end", "write it alone, as the last word")
-                }
+                ArgvFault::ManyInside => (
+                    "has ** beside others, where it does not stand for more",
+                    "write a rule for each depth: /var/log/* and /var/log/*/* for example",
+                ),
+                ArgvFault::ManyBefore => (
+                    "is ** before the last word",
+                    "write a * for each word that it is to stand for",
+                ),
                 ArgvFault::Parent => (
                     "can never match: a wildcard takes no word with a `..` part",
                     "write the whole path",
