@@ -33,13 +33,37 @@ pub(super) fn run(home: Option<PathBuf>, tool: &str, arguments: &str, as_json: b
         Ok(Explained { text, .. }) => print::raw(&text),
         Err(faults) => print::trouble(
             &format!("policy explain: {}", faults.join("\n  ")),
-            &format!("keyward policy explain {}", example(policy, tool)),
+            &not_offered(policy, tool).map_or_else(
+                || format!("keyward policy explain {}", example(policy, tool)),
+                |(_, remedy)| remedy.to_owned(),
+            ),
             Exit::Usage,
         ),
     }
 }
 
+/// Why a tool of Keyward's own is not offered by a policy, and what would have it offered.
+fn not_offered(policy: &Policy, tool: &str) -> Option<(&'static str, &'static str)> {
+    let why = match tool {
+        tools::HTTP_REQUEST => ("no target is configured", "an entry below `http`"),
+        tools::SSH_EXEC => ("no host is configured", "an entry below `ssh`"),
+        tools::SSH_UPLOAD => (
+            "no rule of a host is about writing files",
+            "{ \"decision\": \"allow\", \"sftp\": [\"write\"], \"path\": \"/srv/in/*\" } among a host's rules",
+        ),
+        tools::SSH_DOWNLOAD => (
+            "no rule of a host is about reading files",
+            "{ \"decision\": \"allow\", \"sftp\": [\"read\"], \"path\": \"/var/log/app/*\" } among a host's rules",
+        ),
+        _ => return None,
+    };
+    tools::find(policy, tool).is_none().then_some(why)
+}
+
 fn no_tool(policy: &Policy, tool: &str) -> String {
+    if let Some((why, _)) = not_offered(policy, tool) {
+        return format!("{tool} is not offered: {why}");
+    }
     let known: Vec<String> = tools::catalog(policy)
         .into_iter()
         .map(|tool| tool.name.into_owned())

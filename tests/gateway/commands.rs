@@ -119,6 +119,43 @@ fn explain_tells_the_verdict_and_the_rules() {
 }
 
 #[test]
+fn a_tool_that_is_not_offered_says_what_would_have_it_offered() {
+    let host = json!({ "address": "h.test", "user": "u", "credential": "key", "rules": [{ "decision": "allow", "argv": ["a"] }] });
+    let home = Home::with_config(&json!({
+        "version": 1,
+        "ssh": { "web": host },
+        "credentials": { "key": { "type": "ssh_key", "source": { "file": "/k" } } },
+    }));
+    for (tool, what, remedy) in [
+        (
+            "ssh_upload",
+            "ssh_upload is not offered: no rule of a host is about writing files",
+            "\"sftp\": [\"write\"]",
+        ),
+        (
+            "ssh_download",
+            "ssh_download is not offered: no rule of a host is about reading files",
+            "\"sftp\": [\"read\"]",
+        ),
+        (
+            "http_request",
+            "http_request is not offered: no target is configured",
+            "an entry below `http`",
+        ),
+        (
+            "nothing",
+            "there is no tool nothing that acts; there is ssh_exec",
+            "keyward policy explain ",
+        ),
+    ] {
+        let ended =
+            run(&["policy", "explain", tool, "{}", "--home", home.path().to_str().unwrap()]);
+        assert_eq!((ended.code(), ended.stdout.len()), (Some(2), 0), "{tool}");
+        assert!(ended.stderr.contains(what) && ended.stderr.contains(remedy), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn help_and_version_work_without_a_home_and_mistakes_are_status_2() {
     for arguments in [&["help"][..], &["--help"], &["mcp", "--help"]] {
         let ended = run(arguments);
