@@ -5,7 +5,7 @@ use std::fs;
 use keyward::secret::Secret;
 use keyward::ssh::fingerprint::Fingerprint;
 use keyward::ssh::public_key::KeyType;
-use keyward::ssh::{Cause, HostKeyCause, HostKeyRule, Login, ShownKey, Target};
+use keyward::ssh::{Cause, HostKeyCause, HostKeyRule, KnownHostsCause, Login, ShownKey, Target};
 
 use crate::scene::{Scene, cause, exited};
 use crate::server::{KEY_TYPES, Server, make_key, output, public_host_key};
@@ -101,6 +101,21 @@ fn s10_names_are_read_as_openssh_reads_them() {
             Some(expected) => assert_eq!(refused(&scene, &target), expected, "{known}"),
         }
     }
+}
+
+#[test]
+fn a_file_that_others_can_change_is_said_to_be_one() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (server, scene) = (Server::with(&["ed25519"], ""), Scene::new());
+    let target = target(&scene, &server, &server.known_line("ed25519"));
+    let said = |mode| {
+        fs::set_permissions(scene.known_hosts(), fs::Permissions::from_mode(mode)).unwrap();
+        cause(&scene.run(&target, "echo")).clone()
+    };
+    assert_eq!(said(0o666), Cause::KnownHosts(KnownHostsCause::Untrusted));
+    fs::remove_file(scene.known_hosts()).unwrap();
+    fs::create_dir(scene.known_hosts()).unwrap();
+    assert_eq!(said(0o700), Cause::KnownHosts(KnownHostsCause::Unreadable));
 }
 
 #[test]

@@ -144,12 +144,15 @@ fn found_by_openssh(path: &Path, name: &str) -> BTreeSet<(String, String)> {
     found
 }
 
-/// What follows from that for a key, by the rules of ssh(1), which takes another type for a change.
+/// What follows from that for a key, by the rules of ssh(1), which takes another type for a change. What is known in
+/// its place are keys that are not revoked, where there are any.
 fn expected(found: &BTreeSet<(String, String)>, key: &Public) -> Judged {
     let says = |mark: &str| found.contains(&(mark.into(), key.fingerprint.clone()));
-    let of = |same_type: bool| {
+    let of = |same_type: bool, with_revoked: bool| {
         let is_wanted = |one: &&Public| !same_type || one.key_type == key.key_type;
-        let known = |one: &&Public| found.contains(&(String::new(), one.fingerprint.clone()));
+        let stands =
+            |mark: &str, one: &Public| found.contains(&(mark.into(), one.fingerprint.clone()));
+        let known = |one: &&Public| stands("", one) && (with_revoked || !stands("REVOKED", one));
         let all = publics().iter().filter(is_wanted).filter(known);
         let mut all: Vec<_> = all.map(|one| one.fingerprint.parse().unwrap()).collect();
         all.sort_unstable();
@@ -159,10 +162,12 @@ fn expected(found: &BTreeSet<(String, String)>, key: &Public) -> Judged {
         Judged::Revoked
     } else if says("") {
         Judged::Known
-    } else if !of(true).is_empty() {
-        Judged::Changed { known: of(true) }
-    } else if !of(false).is_empty() {
-        Judged::Changed { known: of(false) }
+    } else if !of(true, false).is_empty() {
+        Judged::Changed { known: of(true, false) }
+    } else if !of(false, false).is_empty() {
+        Judged::Changed { known: of(false, false) }
+    } else if !of(false, true).is_empty() {
+        Judged::Changed { known: of(false, true) }
     } else if found.iter().any(|(mark, _)| mark == "CA") {
         Judged::AuthorityUnsupported
     } else {
