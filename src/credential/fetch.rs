@@ -50,7 +50,7 @@ impl CredentialFault {
             Self::Missing => "is not there: its file or variable does not exist",
             Self::Untrusted(fault) => match fault.flaw {
                 Flaw::Readable => "is not used: others may read its file",
-                Flaw::Owner | Flaw::Writable => "is not used: others may change its file",
+                Flaw::Owner | Flaw::Writable => "is not used: others may read or change its file",
                 Flaw::NotAFile => "is not used: where its file should be is something else",
                 Flaw::Missing | Flaw::NotAFolder | Flaw::Relative => {
                     "is not there: its file does not exist"

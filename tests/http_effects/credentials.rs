@@ -44,6 +44,9 @@ fn files_that_cannot_be_used() {
     set_mode(target.folder.path(), 0o700);
     std::fs::remove_file(&file).unwrap();
     refused(target.get(""), "does not exist");
+    std::fs::create_dir(&file).unwrap();
+    refused(target.get(""), "where its file should be is something else");
+    std::fs::remove_dir(&file).unwrap();
     std::os::unix::fs::symlink("/proc/self/status", &file).unwrap();
     refused(target.get(""), "credential");
     assert_eq!(server.connections(), 0);

@@ -154,6 +154,8 @@ fn what_a_reader_cannot_list_is_wide() {
     ] {
         assert_eq!(width(about), expected, "{about}");
     }
+    // Only a whole wildcard takes an option.
+    assert_eq!(width(r#""argv": ["ls"], "options": true"#), "tight: one command");
     for argv in
         ["*.service", "-n*", "-C/*", "-I/*/x", "./*", "--file=*", "--file=/*", "host:*", "*/x"]
     {

@@ -55,7 +55,7 @@ impl Width {
         match (pattern.words().contains(&WordPattern::Any), unlisted) {
             (true, _) if options => text += ", where any word fits *: paths and options too",
             (true, _) => text += ", where any word fits *: a path too, but no option",
-            (false, _) if options => text += ", options too",
+            (false, _) if options && pattern.is_open_ended() => text += ", options too",
             (false, Some(Unlisted::Program)) => text += ", any such program",
             (false, Some(Unlisted::Word(word))) => {
                 text += &format!(", where no folder bounds {word}");
