@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::{PASSPHRASE, Stage};
+use super::{Found, PASSPHRASE, Stage};
 use crate::harness::{Launch, keyward_bin};
 use crate::record::{ends_of, events, of_kind, verified};
 use crate::sshd::{KEY_TYPES, Server, make_key, output};
@@ -183,6 +184,28 @@ fn keys_of_hosts_are_judged_and_not_stored() {
     let found = stage.doctor(CONNECT);
     found.only_broken(1, "shows the key ssh-ed25519 SHA256:");
     found.tells("broken web: ", &["is known", "ssh-keygen -R '[127.0.0.1]:"]);
+
+    // The file to change is the one in which the key stands.
+    let ssh = stage.path("owner/.ssh");
+    fs::create_dir_all(&ssh).unwrap();
+    for folder in [ssh.parent().unwrap(), &ssh] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    fs::rename(stage.path("known_hosts"), ssh.join("known_hosts")).unwrap();
+    stage.write("owner/.ssh/config", "Host box\n");
+    let key = json!({ "type": "ssh_key", "source": { "file": stage.path("id") } });
+    stage.configure(server.port, json!({ "ssh_config": "box" }), key);
+    let launch = Launch::bare().env("HOME", ssh.parent().unwrap().to_str().unwrap());
+    let launch = launch.arg("doctor").arg("--connect").arg("--json").arg("--home");
+    let found = Found::of(&launch.arg(stage.home.path()).run(b""));
+    let removal = format!(
+        "ssh-keygen -R '[127.0.0.1]:{}' -f {}",
+        server.port,
+        ssh.join("known_hosts").display()
+    );
+    found.tells("broken web: ", &["is known", &removal]);
+    assert!(!found.hosts().iter().any(|it| it.contains("-R") && it.contains(" and ssh-keygen")));
+    fs::rename(ssh.join("known_hosts"), stage.path("known_hosts")).unwrap();
 
     // What is pinned is the entry's affair, and may be another key of the same server.
     let pin = output("ssh-keygen", &["-lf", stage.path("id.pub").to_str().unwrap()]);

@@ -2,12 +2,13 @@
 //!
 //! Invariant: a remedy fits its cause; where causes cannot be told apart, the likely ones are named, the likeliest first.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::execute::ssh::Examined;
 use crate::policy::config::Source;
 use crate::policy::host::SshHost;
 use crate::policy::login::SshProof;
+use crate::ssh::known_hosts::KnownHosts;
 use crate::ssh::{Cause, HostKeyCause};
 
 /// What to do about a login that came to nothing.
@@ -90,14 +91,16 @@ fn port(host: &SshHost) -> String {
 
 fn host_key(cause: &HostKeyCause, host: &SshHost, known_hosts: &Path) -> String {
     match cause {
-        HostKeyCause::Changed { .. } => format!(
-            "find out why; only where it was renewed: ssh-keygen -R '{}' -f {}",
-            match host.port() {
+        HostKeyCause::Changed { .. } => {
+            let name = match host.port() {
                 None | Some(22) => address(host),
                 Some(port) => format!("[{}]:{port}", address(host)),
-            },
-            known_hosts.display()
-        ),
+            };
+            let remove = |file: &Path| format!("ssh-keygen -R '{name}' -f {}", file.display());
+            let removals: Vec<String> =
+                that_know(host, known_hosts).into_iter().map(remove).collect();
+            format!("find out why; only where it was renewed: {}", removals.join(" and "))
+        }
         HostKeyCause::NotPinned { shown, .. } => format!(
             "ssh-keygen -lf on each /etc/ssh/ssh_host_*_key.pub there; where {} is among them, write that as its \
              \"host_key\", or \"strict\" and have its keys in {}; else find out who answers",
@@ -111,6 +114,17 @@ fn host_key(cause: &HostKeyCause, host: &SshHost, known_hosts: &Path) -> String 
         | HostKeyCause::AuthorityUnsupported
         | HostKeyCause::PasswordToUnknown => how_to_add(host, known_hosts),
     }
+}
+
+/// The files in which a key of the host stands.
+fn that_know<'a>(host: &'a SshHost, known_hosts: &'a Path) -> Vec<&'a Path> {
+    let (name, port) = (address(host), host.port().unwrap_or_default());
+    let knows = |file: &&Path| {
+        let known = KnownHosts::read(&[file.to_path_buf()]);
+        known.is_ok_and(|known| !known.for_host(&name, port).is_empty())
+    };
+    let also = host.also_known().iter().map(PathBuf::as_path);
+    std::iter::once(known_hosts).chain(also).filter(knows).collect()
 }
 
 /// The host before it does not lead on, and SSH does not say why.
