@@ -164,7 +164,7 @@ fn check_object(node: &Node<'_>, keys: &[Key], faults: &mut Faults) {
         return;
     }
     for (name, member) in node.members() {
-        check_member(&name, &member, keys, faults);
+        check_member(name, &member, keys, faults);
     }
     check_required(node, keys, faults);
 }
@@ -190,7 +190,7 @@ fn not_served(place: &Place, what: &str, remedy: &str, faults: &mut Faults) {
 }
 
 fn check_required(node: &Node<'_>, keys: &[Key], faults: &mut Faults) {
-    let missing = |key: &&Key| key.need == Need::Required && node.value.member(key.name).is_none();
+    let missing = |key: &&Key| key.need == Need::Required && !node.has(key.name);
     for key in keys.iter().filter(missing) {
         let what = format!("lacks `{}`", key.name);
         faults.add(&node.place, what, format!("add \"{}\": {}", key.name, key.meaning));
@@ -216,7 +216,7 @@ fn check_choice(node: &Node<'_>, keys: &[Key], faults: &mut Faults) {
     for (name, member) in node.members() {
         match keys.iter().find(|key| key.name == name && !key.is_served()) {
             Some(key) => not_served(&member.place, key.name, &remedy, faults),
-            None => check_member(&name, &member, keys, faults),
+            None => check_member(name, &member, keys, faults),
         }
     }
     let chosen = node.members().count();
@@ -227,7 +227,7 @@ fn check_choice(node: &Node<'_>, keys: &[Key], faults: &mut Faults) {
 
 fn check_one_of(node: &Node<'_>, shape: &Shape, keys: &[&str], faults: &mut Faults) {
     check(node, shape, faults);
-    let chosen = keys.iter().filter(|key| node.member(key).is_some()).count();
+    let chosen = keys.iter().filter(|key| node.has(key)).count();
     if node.value.kind() == Kind::Object && chosen != 1 {
         let what = format!("has {chosen} of these, not one: {}", keys.join(", "));
         faults.add(&node.place, what, format!("use {}", one_of(keys)));
@@ -256,8 +256,8 @@ fn check_tagged(node: &Node<'_>, variants: &[Variant], faults: &mut Faults) {
 }
 
 fn check_variant(node: &Node<'_>, keys: &[Key], faults: &mut Faults) {
-    for (name, member) in node.members().filter(|(name, _)| name != TAG) {
-        check_member(&name, &member, keys, faults);
+    for (name, member) in node.members().filter(|(name, _)| *name != TAG) {
+        check_member(name, &member, keys, faults);
     }
     check_required(node, keys, faults);
 }
@@ -276,7 +276,7 @@ fn check_limits(node: &Node<'_>, section: &str, keys: &[Key], faults: &mut Fault
             (None, None) => {
                 let known = limits.iter().map(|(known, _)| *known);
                 let known: Vec<&str> = known.chain(keys.iter().map(|key| key.name)).collect();
-                unknown_key(&name, &member.place, &known, faults);
+                unknown_key(name, &member.place, &known, faults);
             }
         }
     }

@@ -170,7 +170,7 @@ fn read(text: &str) -> Result<Node<'_>, Vec<Fault>> {
         let what = "has the escape of half a surrogate pair in a string";
         return Err(only(what, "write the whole character"));
     }
-    let root = Node { value: checked.value, place: Place::root() };
+    let root = Node::new(checked.value, Place::root());
     let version = root.member("version");
     match version.and_then(|node| node.value.as_u64()) {
         Some(later) if later > VERSION => {

@@ -47,7 +47,7 @@ pub(crate) fn targets(
 ) -> Vec<HttpTarget> {
     let mut targets = Vec::new();
     for (name, node) in root.member("http").iter().flat_map(Node::members) {
-        let name = parse_name(&name, &node, faults);
+        let name = parse_name(name, &node, faults);
         match name.and_then(|name| target(name, &node, credentials, faults)) {
             Some(target) => targets.push(target),
             None => faults.cover(&node.place),
@@ -328,7 +328,7 @@ fn query(node: &Node<'_>, faults: &mut Faults) -> Vec<QueryRule> {
     let mut names = Vec::new();
     for (name, node) in node.members() {
         let Some(pattern) = node.text() else { continue };
-        match QueryRule::parse(&name, &pattern) {
+        match QueryRule::parse(name, &pattern) {
             Ok(rule) => names.push(rule),
             Err(error) => {
                 let what = format!("is no pattern: {error}");

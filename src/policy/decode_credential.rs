@@ -13,11 +13,11 @@ use crate::action::quote::Quote;
 pub(crate) fn credentials(root: &Node<'_>, faults: &mut Faults) -> Credentials {
     let mut credentials = Credentials::new();
     for (name, node) in root.member("credentials").iter().flat_map(Node::members) {
-        let credential = any(&name, &node, faults);
+        let credential = any(name, &node, faults);
         if credential.is_none() {
             faults.cover(&node.place);
         }
-        credentials.insert(name, credential);
+        credentials.insert(name.into(), credential);
     }
     credentials
 }

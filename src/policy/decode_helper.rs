@@ -23,7 +23,7 @@ pub(crate) fn helpers(
 ) -> Vec<Helper> {
     let mut helpers = Vec::new();
     for (name, node) in root.member("helpers").iter().flat_map(Node::members) {
-        let name = tool_name(&name, &node, faults);
+        let name = tool_name(name, &node, faults);
         match helper(name, &node, credentials, faults) {
             Some(helper) => helpers.push((helper, node)),
             None => faults.cover(&node.place),
@@ -97,11 +97,11 @@ fn helper(
 fn parameters(node: &Node<'_>, faults: &mut Faults) -> Vec<(String, Option<Parameter>)> {
     let mut parameters = Vec::new();
     for (name, node) in node.member("arguments").iter().flat_map(Node::members) {
-        let parameter = decode_argument::parameter(&name, &node, faults);
+        let parameter = decode_argument::parameter(name, &node, faults);
         if parameter.is_none() {
             faults.cover(&node.place);
         }
-        parameters.push((name, parameter));
+        parameters.push((name.into(), parameter));
     }
     parameters
 }
@@ -109,12 +109,12 @@ fn parameters(node: &Node<'_>, faults: &mut Faults) -> Vec<(String, Option<Param
 fn environment(node: &Node<'_>, faults: &mut Faults) -> Vec<(String, String)> {
     let mut variables = Vec::new();
     for (name, node) in node.member("environment").iter().flat_map(Node::members) {
-        check_variable(&name, &node, faults);
+        check_variable(name, &node, faults);
         let Some(value) = node.text() else { continue };
         if value.contains('\0') {
             faults.add(&node.place, "has a NUL", "remove it: no variable can have one");
         }
-        variables.push((name, value));
+        variables.push((name.into(), value));
     }
     variables
 }
@@ -128,14 +128,14 @@ fn carried(
     let mut variables = Some(Vec::new());
     let literal = node.member("environment");
     for (name, node) in node.member("credentials").iter().flat_map(Node::members) {
-        check_variable(&name, &node, faults);
-        if literal.as_ref().is_some_and(|literal| literal.member(&name).is_some()) {
+        check_variable(name, &node, faults);
+        if literal.as_ref().is_some_and(|literal| literal.member(name).is_some()) {
             let what = "stands in \"environment\" too";
             faults.add(&node.place, what, "remove one of the two");
         }
         let credential = decode::credential(&node, credentials, faults);
         variables = variables.zip(credential).map(|(mut variables, credential)| {
-            variables.push((name, credential));
+            variables.push((name.into(), credential));
             variables
         });
     }

@@ -23,7 +23,7 @@ pub(crate) fn hosts(
 ) -> Vec<Arc<SshHost>> {
     let mut hosts = Vec::new();
     for (name, node) in root.member("ssh").iter().flat_map(Node::members) {
-        let name = parse_name(&name, &node, faults);
+        let name = parse_name(name, &node, faults);
         match host(name, &node, credentials, faults) {
             Some(host) => hosts.push((host, node)),
             None => faults.cover(&node.place),

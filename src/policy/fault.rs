@@ -1,5 +1,7 @@
 //! What is wrong with a configuration, where, and what to do about it.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt;
 
 use crate::wire::json::Json;
@@ -78,10 +80,15 @@ impl Place {
     pub(crate) fn member(&self, name: &str) -> Self {
         let is_plain =
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$');
+        // One is made for every value of a configuration, at every start.
+        let mut path = String::with_capacity(self.0.len() + name.len() + "[\"\"]".len());
+        path.push_str(&self.0);
         if !name.is_empty() && name.bytes().all(is_plain) {
-            return Self(format!("{}.{name}", self.0));
+            path.push('.');
+            path.push_str(name);
+            return Self(path);
         }
-        let mut path = format!("{}[", self.0);
+        path.push('[');
         write_string(&mut path, name);
         path.push(']');
         Self(path)
@@ -103,27 +110,45 @@ impl Place {
 pub(crate) struct Node<'a> {
     pub(crate) value: Json<'a>,
     pub(crate) place: Place,
+    /// The members, once they were asked for: each look for one would scan all of them.
+    members: OnceCell<Vec<(Cow<'a, str>, Json<'a>)>>,
 }
 
 impl<'a> Node<'a> {
+    pub(crate) fn new(value: Json<'a>, place: Place) -> Self {
+        Self { value, place, members: OnceCell::new() }
+    }
+
+    fn listed(&self) -> &[(Cow<'a, str>, Json<'a>)] {
+        self.members.get_or_init(|| self.value.members().collect())
+    }
+
+    fn value_of(&self, name: &str) -> Option<Json<'a>> {
+        self.listed().iter().find_map(|(key, value)| (key == name).then_some(*value))
+    }
+
+    /// Whether there is a member of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.value_of(name).is_some()
+    }
+
     /// The member of this name.
     pub(crate) fn member(&self, name: &str) -> Option<Self> {
-        let value = self.value.member(name)?;
-        Some(Self { value, place: self.place.member(name) })
+        Some(Self::new(self.value_of(name)?, self.place.member(name)))
     }
 
     /// All members, with their names.
-    pub(crate) fn members(&self) -> impl Iterator<Item = (String, Self)> {
-        self.value.members().map(|(name, value)| {
-            let place = self.place.member(&name);
-            (name.into_owned(), Self { value, place })
+    pub(crate) fn members(&self) -> impl Iterator<Item = (&str, Self)> {
+        self.listed().iter().map(|(name, value)| {
+            let name: &str = name;
+            (name, Self::new(*value, self.place.member(name)))
         })
     }
 
     /// All elements.
     pub(crate) fn elements(&self) -> impl Iterator<Item = Self> {
-        let place = |(index, value)| Self { value, place: self.place.element(index) };
-        self.value.elements().enumerate().map(place)
+        let node = |(index, value)| Self::new(value, self.place.element(index));
+        self.value.elements().enumerate().map(node)
     }
 
     /// The text of a string.
@@ -133,6 +158,6 @@ impl<'a> Node<'a> {
 
     /// A switch that is off where it is not there.
     pub(crate) fn flag(&self, name: &str) -> bool {
-        self.member(name).and_then(|node| node.value.as_bool()).unwrap_or(false)
+        self.value_of(name).and_then(Json::as_bool).unwrap_or(false)
     }
 }

@@ -217,7 +217,8 @@ mod tests {
             5 => 1 + number % 4000,
             _ => 32 * 1024,
         };
-        let in_turn = |number: usize| if number / 20_000 % 2 == 0 { 32 * 1024 } else { 1 };
+        let in_turn =
+            |number: usize| if (number / 20_000).is_multiple_of(2) { 32 * 1024 } else { 1 };
         for (count, bytes) in [
             (2_000_000, Box::new(|_| 1_usize) as Box<dyn Fn(usize) -> usize>),
             (300_000, Box::new(|_| 100)),

@@ -47,7 +47,9 @@ pub(super) fn joined(
 fn hops(root: &Node<'_>) -> BTreeMap<String, Option<String>> {
     let hosts = root.member("ssh");
     let hosts = hosts.iter().flat_map(Node::members);
-    hosts.map(|(name, node)| (name, node.member("via").and_then(|node| node.text()))).collect()
+    hosts
+        .map(|(name, node)| (name.into(), node.member("via").and_then(|node| node.text())))
+        .collect()
 }
 
 fn check(
