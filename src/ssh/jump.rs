@@ -32,7 +32,7 @@ const AHEAD_BYTES: u32 = 128 * 1024;
 /// The connection inside which another one runs.
 pub(super) struct Jump {
     host_keys: Vec<Vec<u8>>,
-    flooded: Flooded,
+    floods: Vec<Flooded>,
     /// The inner session's end, for ending it all.
     inner: OwnedFd,
     pump: Option<JoinHandle<()>>,
@@ -59,24 +59,22 @@ impl Jump {
         ours.set_nonblocking(true).map_err(|_| Cause::System)?;
         let inner = OwnedFd::from(inner);
         let host_keys = outer.host_keys().map(<[u8]>::to_vec).collect();
-        let flooded = Flooded::clone(outer.flooded());
+        let floods = outer.floods().map(Flooded::clone).collect();
         let stream = inner.try_clone().map_err(|_| Cause::System)?;
         let pump = Pump { ours, up: Piece::default(), down: Piece::default(), channel, outer };
         let thread = std::thread::Builder::new().name("ssh-jump".into());
         let pump = thread.spawn(move || pump.run()).map_err(|_| Cause::System)?;
-        Ok((stream, Self { host_keys, flooded, inner, pump: Some(pump) }))
+        Ok((stream, Self { host_keys, floods, inner, pump: Some(pump) }))
     }
 
     /// The keys of the hosts on the way, the nearest last.
     pub(super) fn host_keys(&self) -> impl Iterator<Item = &Vec<u8>> {
         self.host_keys.iter()
     }
-}
 
-impl Jump {
-    /// Where it is noted that a host on the way sends what is of no use.
-    pub(super) fn flooded(&self) -> &Flooded {
-        &self.flooded
+    /// Where it is noted that one of them sends what is of no use.
+    pub(super) fn floods(&self) -> impl Iterator<Item = &Flooded> {
+        self.floods.iter()
     }
 }
 

@@ -268,15 +268,15 @@ impl Link {
         self.sluice.rest();
     }
 
-    /// Where it is noted that the host sends what is of no use.
-    pub(super) fn flooded(&self) -> &Flooded {
-        self.sluice.flooded()
+    /// Where it is noted that the host, or one on the way, sends what is of no use.
+    pub(super) fn floods(&self) -> impl Iterator<Item = &Flooded> {
+        let on_the_way = self.jump.iter().flat_map(Jump::floods);
+        std::iter::once(self.sluice.flooded()).chain(on_the_way)
     }
 
-    /// Whether it was ended because the host, or one on the way, sends what is of no use.
+    /// Whether it was ended for that.
     fn is_flooded(&self) -> bool {
-        let on_the_way = self.jump.as_ref().map(Jump::flooded);
-        std::iter::once(self.flooded()).chain(on_the_way).any(|it| it.load(Ordering::Acquire))
+        self.floods().any(|flooded| flooded.load(Ordering::Acquire))
     }
 
     /// What it was lost for.

@@ -5,8 +5,9 @@
 //!
 //! Invariant: nothing secret is sent before the host's key was judged, and what decides that (known hosts, private
 //! keys, the owner's OpenSSH configuration) counts for nothing or is a fault where it cannot be read for certain;
-//! a command is sent at most once; nothing waits without a deadline; and an end that was not seen is not told as
-//! one, but for the exit status 0: without the script of `stop`, the binding cannot tell it from silence.
+//! a command is sent at most once; nothing waits without a deadline, or takes memory because a host sends what nobody
+//! asked for, beyond a bound; and an end that was not seen is not told as one, but for the exit status 0: without the
+//! script of `stop`, the binding cannot tell it from silence.
 
 mod agent;
 pub mod certificate;
