@@ -226,6 +226,11 @@ impl Audit {
         open_calls::is_revoked(self.run_folder(), self.session())
     }
 
+    /// Whether calls of other sessions are listed, or nobody can say.
+    pub fn lists_others(&self) -> bool {
+        open_calls::any_listed(self.run_folder())
+    }
+
     /// Closes the calls of sessions that are over and could not do so themselves; how many.
     ///
     /// # Errors

@@ -198,6 +198,11 @@ pub fn close_abandoned(run: &Path, audit: &Audit) -> Result<usize, Unavailable> 
     Ok(closed)
 }
 
+/// Whether there may be calls of others to close.
+pub(super) fn any_listed(run: &Path) -> bool {
+    sessions(run).map_or(true, |all| !all.is_empty())
+}
+
 /// Closes the calls of one list, many in a row. Each is taken off the list at once: who closes may be
 /// killed too, and whoever comes next should not close it again.
 fn close(file: &File, session: SessionId, audit: &Audit) -> Result<usize, Unavailable> {

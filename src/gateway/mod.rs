@@ -82,7 +82,9 @@ pub fn serve(parts: Parts) -> std::io::Result<Ending> {
         journal::Journal::new(audit.clone(), Keeping::new(audit.clone(), witness.clone()));
     let reader = reader::start(stdin, frame_bytes, journal.fingerprint_key())?;
     let (outbox, writer) = writer::start(stdout)?;
-    let closed = audit.clone().map(close_abandoned).transpose()?;
+    // Mostly nothing is listed, and a start needs no thread for that.
+    let listed = audit.clone().filter(Audit::lists_others);
+    let closed = listed.map(close_abandoned).transpose()?;
     let workers = workers::Workers::new(executor, rate, journal.ledger());
     let dispatch = dispatch::Dispatch::new(config, outbox, workers, journal);
     let end = dispatch.run(&reader, &writer, &signals);
