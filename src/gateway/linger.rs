@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvError, TryRecvError};
 
 /// How long a receiver stays awake: about as long as a request to this machine takes.
-pub(super) const MOMENT: Duration = Duration::from_micros(200);
-/// How long one stays awake that was told that something is about to come: a few syncs of a file.
-pub(super) const EXPECTED: Duration = Duration::from_millis(1);
+const MOMENT: Duration = Duration::from_micros(200);
 
 /// From this on a turn that was given away counts as taken by somebody who computes.
 const SLOW_TURN: Duration = Duration::from_millis(1);
@@ -22,8 +20,9 @@ thread_local! {
     static CROWDED_SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Looks for what a caller waits for; `None` where it did not come in time, or where others need the processor.
-pub(super) fn look<T>(within: Duration, mut find: impl FnMut() -> Option<T>) -> Option<T> {
+/// Looks for what a caller waits for; `None` where it did not come within the moment, or where others
+/// need the processor.
+pub(super) fn look<T>(mut find: impl FnMut() -> Option<T>) -> Option<T> {
     let found = find();
     if found.is_some() || is_crowded() {
         return found;
@@ -38,7 +37,7 @@ pub(super) fn look<T>(within: Duration, mut find: impl FnMut() -> Option<T>) -> 
             CROWDED_SINCE.set(Some(now));
         }
         let found = find();
-        if found.is_some() || is_slow || now - started > within {
+        if found.is_some() || is_slow || now - started > MOMENT {
             return found;
         }
         turn = now;
@@ -50,8 +49,8 @@ fn is_crowded() -> bool {
 }
 
 /// Receives like [`Receiver::recv`].
-pub(super) fn recv<T>(within: Duration, receiver: &Receiver<T>) -> Result<T, RecvError> {
-    let soon = look(within, || match receiver.try_recv() {
+pub(super) fn recv<T>(receiver: &Receiver<T>) -> Result<T, RecvError> {
+    let soon = look(|| match receiver.try_recv() {
         Ok(message) => Some(Ok(message)),
         Err(TryRecvError::Disconnected) => Some(Err(RecvError)),
         Err(TryRecvError::Empty) => None,

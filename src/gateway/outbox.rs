@@ -125,14 +125,6 @@ impl Outbox {
         }
     }
 
-    /// Says that a line is about to come: who is awake when it does writes it sooner.
-    pub fn rouse(&self) {
-        if self.is_open() && self.is_flushed() && self.batches.is_empty() {
-            // Whether it was heard changes nothing but the time.
-            self.batches.try_send(Vec::new()).ok();
-        }
-    }
-
     /// The client is gone: nothing more is sent.
     pub fn close(&mut self) {
         self.client_gone = true;
@@ -159,14 +151,7 @@ impl Outgoing {
 
     /// Waits for a batch; `None` once the dispatcher is gone and all is taken.
     pub fn take(&self) -> Option<Vec<u8>> {
-        let mut within = linger::MOMENT;
-        loop {
-            let batch = linger::recv(within, &self.batches).ok()?;
-            if !batch.is_empty() {
-                return Some(batch);
-            }
-            within = linger::EXPECTED;
-        }
+        linger::recv(&self.batches).ok()
     }
 
     /// Says that so many bytes have left.

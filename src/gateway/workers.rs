@@ -96,7 +96,6 @@ pub struct Workers {
     hands: Hands,
     tasks: Sender<Box<Task>>,
     done: Receiver<Box<Done>>,
-    soon: Receiver<()>,
     started: usize,
     running: usize,
 }
@@ -109,7 +108,6 @@ struct Hands {
     ledger: Ledger,
     tasks: Receiver<Box<Task>>,
     done: Sender<Box<Done>>,
-    soon: Sender<()>,
 }
 
 impl Workers {
@@ -117,10 +115,9 @@ impl Workers {
     pub fn new(executor: Arc<dyn Execute>, rate: Option<Rate>, ledger: Ledger) -> Self {
         let (tasks, taken) = bounded(limits::WORKERS_MAX);
         let (reports, done) = bounded(limits::WORKERS_MAX);
-        let (hint, soon) = bounded(1);
         let rate = rate.map(Arc::new);
-        let hands = Hands { executor, rate, ledger, tasks: taken, done: reports, soon: hint };
-        Self { hands, tasks, done, soon, started: 0, running: 0 }
+        let hands = Hands { executor, rate, ledger, tasks: taken, done: reports };
+        Self { hands, tasks, done, started: 0, running: 0 }
     }
 
     /// Whether a task could be run now.
@@ -146,15 +143,8 @@ impl Workers {
         &self.done
     }
 
-    /// Where it is said that a task is about to end.
-    pub fn soon(&self) -> &Receiver<()> {
-        &self.soon
-    }
-
     /// A worker is free again.
     pub fn count_done(&mut self) {
-        // It was about to end, and has.
-        self.soon.try_recv().ok();
         self.running -= 1;
     }
 
@@ -173,7 +163,7 @@ impl Workers {
 }
 
 fn work(hands: &Hands) {
-    while let Ok(task) = linger::recv(linger::MOMENT, &hands.tasks) {
+    while let Ok(task) = linger::recv(&hands.tasks) {
         if hands.done.send(Box::new(finish(hands, *task))).is_err() {
             return;
         }
@@ -214,8 +204,6 @@ fn recorded(hands: &Hands, job: Job, cut: &Cut, received_ms: u64) -> Observation
     }
     let dispatched_ms = clock::now_ms();
     let mut seen = run(hands, job, cut);
-    // Whoever passes the answer on wakes while the end is put on record. One that was not heard yet is enough.
-    hands.soon.try_send(()).ok();
     if let Err(fault) = hands.ledger.conclude(call, (&seen, withdrawn(cut)), dispatched_ms) {
         log::error!("{call}: its end was not recorded: {}", fault.word());
         let unrecorded = "How this call ended could not be recorded: it may have happened, and must not be repeated \

@@ -49,8 +49,6 @@ pub struct Dispatch {
     phase: Phase,
     /// Set from when the client has closed stdin before everything of it was taken.
     unread: Option<Unread>,
-    /// A call is about to end.
-    expects: bool,
     /// Messages that have come and were not looked at.
     taken: std::vec::IntoIter<Incoming>,
 }
@@ -73,7 +71,6 @@ impl Dispatch {
             is_revoked: false,
             phase: Phase::Open,
             unread: None,
-            expects: false,
             taken: Vec::new().into_iter(),
         }
     }
@@ -95,10 +92,6 @@ impl Dispatch {
             match self.wait(reader, writer, signals) {
                 Event::Incoming(batch) => self.taken = batch.into_iter(),
                 Event::Taken(incoming) => self.take(incoming),
-                Event::Soon => {
-                    self.expects = true;
-                    self.outbox.rouse();
-                }
                 Event::Done(done) => self.finish(*done),
                 Event::Room => self.outbox.flush(),
                 Event::HungUp => {

@@ -19,8 +19,6 @@ pub(super) enum Event {
     Incoming(Vec<Incoming>),
     /// The next of those that have come.
     Taken(Incoming),
-    /// A call is about to end.
-    Soon,
     Done(Box<Done>),
     /// There may be room for answers again.
     Room,
@@ -54,10 +52,7 @@ impl Dispatch {
             }
         }
         self.outbox.flush();
-        // What was said to be coming is waited for awake, once.
-        let within =
-            if std::mem::take(&mut self.expects) { linger::EXPECTED } else { linger::MOMENT };
-        let soon = linger::look(within, || {
+        let soon = linger::look(|| {
             if let Ok(done) = self.workers.done().try_recv() {
                 return Some(Event::Done(done));
             }
@@ -83,7 +78,6 @@ impl Dispatch {
                 Err(_) => Event::Tick,
             },
             recv(self.workers.done()) -> done => done.map_or(Event::Tick, Event::Done),
-            recv(self.workers.soon()) -> _ => Event::Soon,
             recv(room) -> _ => Event::Room,
             recv(client) -> _ => Event::ClientGone,
             recv(hung_up) -> _ => Event::HungUp,
