@@ -159,7 +159,7 @@ pub(super) fn check(folder: &Path) -> Result<(), Unavailable> {
     let kind = rustix::fs::statfs(folder).map_err(io::Error::from)?.f_type;
     match remote(kind as u64 & 0xffff_ffff) {
         None => Ok(()),
-        Some(name) => Err(Unavailable::Untrusted(format!(
+        Some(name) => Err(Unavailable::Remote(format!(
             "{} is on {name}: a record needs a local file system",
             folder.display()
         ))),
@@ -253,5 +253,7 @@ mod tests {
         for local in [0xef53, 0x0102_1994, 0x5846_5342, 0x9123_683e, 0x794c_7630] {
             assert_eq!(remote(local), None, "{local:x}");
         }
+        // Nobody's rights are at fault there.
+        assert!(Unavailable::Remote("NFS".into()).remedy().contains("a local file system"));
     }
 }

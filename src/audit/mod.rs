@@ -71,6 +71,8 @@ pub enum Unavailable {
     Incomplete(&'static str),
     /// Folder or files are not what they must be; what is wrong, in words.
     Untrusted(String),
+    /// They are on a file system that is not this machine's alone; which, in words.
+    Remote(String),
     /// The list of those who read the record names something else; what is wrong, in words.
     Recipients(String),
     /// What stands there is not what was written; what is wrong, in words.
@@ -93,7 +95,9 @@ impl fmt::Display for Unavailable {
             Self::Missing => out.write_str("there is no record in this home"),
             Self::Headless => out.write_str("audit/head is gone, and rows are there"),
             Self::Incomplete(name) => write!(out, "audit/{name} is gone"),
-            Self::Untrusted(what) | Self::Recipients(what) => out.write_str(what),
+            Self::Untrusted(what) | Self::Remote(what) | Self::Recipients(what) => {
+                out.write_str(what)
+            }
             Self::Damaged(what) => write!(out, "the record is damaged: {what}"),
             Self::KeyLost => out.write_str("the key that signs the record is gone"),
             Self::Full => out.write_str("no room on the disk for the record"),
@@ -113,6 +117,7 @@ impl Unavailable {
             Self::Incomplete(_) => "incomplete",
             Self::Recipients(_) => "recipients",
             Self::Untrusted(_) => "untrusted",
+            Self::Remote(_) => "remote_file_system",
             Self::Damaged(_) => "damaged",
             Self::KeyLost => "key_lost",
             Self::Full => "full",
@@ -129,6 +134,7 @@ impl Unavailable {
                 "put its folder back; or begin another: keyward init, with each --auditor of before"
             }
             Self::Untrusted(_) => "give the folder and its files to Keyward's user alone",
+            Self::Remote(_) => "keep the home on a local file system: --home",
             Self::Headless => NEW_RECORD,
             Self::Incomplete("lock") => "make it anew, empty, with mode 600",
             Self::Incomplete(_) => "put it back as it was, with mode 600",
