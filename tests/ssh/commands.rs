@@ -58,10 +58,11 @@ fn s2_status_signal_and_loss_are_told_apart() {
     assert_eq!(scene.run(&target, "kill -9 $$").life, signalled("KILL"));
     assert_eq!(scene.run(&target, "kill -TERM $$").life, signalled("TERM"));
     assert_eq!(scene.run(&target, "exit 255").life, exited(255));
-    let (seen, _) =
-        scene.run_until_ready(&target, "echo before; READY; sleep 30", bounds(), |_| {
-            server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
-        });
+    // The server has a second to pass on what was said before it is killed.
+    let command = "echo before; sleep 1; READY; sleep 30";
+    let (seen, _) = scene.run_until_ready(&target, command, bounds(), |_| {
+        server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+    });
     assert_eq!(seen.life, stopped(Stop::Lost));
     assert_eq!(seen.stream_end, StreamEnd::NotShownEnded);
     assert_eq!((text(&seen.stdout.bytes), seen.stdout.end), ("before\n", StdoutEnd::Broken));
