@@ -4,9 +4,9 @@
 //! connection itself but one end of a pair of sockets, and whoever drives a session moves on what is at the other end,
 //! between two steps of the library's.
 //!
-//! Invariant: the library is given a piece at a time, and none before it has read the last, so that no step of its lasts for as long as a host sends, and no
-//! more than the [`Meter`] allows; the connection's end reaches it after what came before; and what it wrote is with
-//! the connection once the step is over, unless that takes no more.
+//! Invariant: the library is given a piece at a time, and none before it has read the last, so that no step of its
+//! lasts for as long as a host sends, and no more than the [`Meter`] allows; the connection's end reaches it after what
+//! came before; and what it wrote is with the connection once the step is over, unless that takes no more.
 
 use std::cell::Cell;
 use std::io::Result;
@@ -82,34 +82,36 @@ impl Sluice {
     /// Moves what can be moved now: to the host all that the library wrote, and to the library one piece, where it has
     /// read the last.
     pub(super) fn pump(&self) -> Moved {
-        let mut transit = self.transit.take();
-        let sent = self.send(&mut transit);
-        let mut moved = match self.may_step(&mut transit) {
-            Some(fed) => Moved { fed, ..Moved::default() },
-            None => self.feed(&mut transit),
-        };
-        moved.sent = sent;
-        self.transit.set(transit);
-        moved
+        self.with(|transit| {
+            let sent = self.send(transit);
+            let moved = match self.may_step(transit) {
+                Some(fed) => Moved { fed, ..Moved::default() },
+                None => self.feed(transit),
+            };
+            Moved { sent, ..moved }
+        })
     }
 
     /// The same while another thread has the library read: it is not waited for.
     pub(super) fn pass(&self) -> Moved {
-        let mut transit = self.transit.take();
-        let sent = self.send(&mut transit);
-        let mut moved = self.feed(&mut transit);
-        transit.unread = 0;
-        moved.sent = sent;
-        self.transit.set(transit);
-        moved
+        self.with(|transit| {
+            let sent = self.send(transit);
+            let moved = self.feed(transit);
+            transit.unread = 0;
+            Moved { sent, ..moved }
+        })
     }
 
     /// Moves to the host what the library wrote. Whether that was anything.
     pub(super) fn flush(&self) -> bool {
+        self.with(|transit| self.send(transit))
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut Transit) -> T) -> T {
         let mut transit = self.transit.take();
-        let sent = self.send(&mut transit);
+        let done = act(&mut transit);
         self.transit.set(transit);
-        sent
+        done
     }
 
     fn send(&self, transit: &mut Transit) -> bool {
@@ -182,12 +184,12 @@ impl Sluice {
 
     /// What is to be waited for at the connection, once nothing more can be moved.
     pub(super) fn events(&self) -> PollFlags {
-        let transit = self.transit.take();
-        let mut events = PollFlags::empty();
-        events.set(PollFlags::IN, transit.down.is_empty() && transit.unread == 0);
-        events.set(PollFlags::OUT, !transit.up.is_empty());
-        self.transit.set(transit);
-        events
+        self.with(|transit| {
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, transit.down.is_empty() && transit.unread == 0);
+            events.set(PollFlags::OUT, !transit.up.is_empty());
+            events
+        })
     }
 
     /// The connection.
@@ -197,11 +199,12 @@ impl Sluice {
 
     /// Our end of the pair, and what is to be waited for there, while another thread has the library read and write.
     pub(super) fn inner(&self) -> (BorrowedFd<'_>, PollFlags) {
-        let transit = self.transit.take();
-        let mut events = PollFlags::empty();
-        events.set(PollFlags::IN, transit.up.is_empty());
-        events.set(PollFlags::OUT, !transit.down.is_empty());
-        self.transit.set(transit);
+        let events = self.with(|transit| {
+            let mut events = PollFlags::empty();
+            events.set(PollFlags::IN, transit.up.is_empty());
+            events.set(PollFlags::OUT, !transit.down.is_empty());
+            events
+        });
         (self.inner.as_fd(), events)
     }
 
@@ -219,9 +222,7 @@ impl Sluice {
 
     /// Whether the host has not ended the connection, as far as can be seen from here, and has all that was for it.
     pub(super) fn is_open(&self) -> bool {
-        let transit = self.transit.take();
-        let is_clear = !transit.has_ended && transit.up.is_empty();
-        self.transit.set(transit);
+        let is_clear = self.with(|transit| !transit.has_ended && transit.up.is_empty());
         let mut byte = [0];
         is_clear
             && match recv(&self.outer, &mut byte, RecvFlags::PEEK | RecvFlags::DONTWAIT) {
@@ -232,10 +233,10 @@ impl Sluice {
 
     /// Takes little memory, until something is moved.
     pub(super) fn rest(&self) {
-        let mut transit = self.transit.take();
-        transit.up.rest();
-        transit.down.rest();
-        self.transit.set(transit);
+        self.with(|transit| {
+            transit.up.rest();
+            transit.down.rest();
+        });
     }
 
     /// Ends both sides: whatever waits for one of them waits no longer.
