@@ -13,8 +13,10 @@ use std::time::{Duration, Instant};
 
 use crate::limits;
 
-/// Whoever is read so much at once was kept waiting by nobody but us.
-const FLOOD_BYTES: usize = 64 * 1024;
+/// Whoever prints so much within [`MOMENT`] floods: most of what a pipe holds.
+const FLOOD_BYTES: usize = 48 * 1024;
+/// What is printed in small pieces is counted together for so long.
+const MOMENT: Duration = Duration::from_millis(4);
 /// A pause between two reads of one flood at most.
 const LONGEST: Duration = Duration::from_millis(50);
 /// Whoever prints nothing for so long while it is listened to floods no more.
@@ -29,6 +31,9 @@ pub(super) struct Floods(Arc<AtomicUsize>);
 pub(super) struct Flow {
     floods: Floods,
     is_flood: bool,
+    /// Since when how much was read, before it is a flood or the moment is over.
+    begun: Option<Instant>,
+    begun_bytes: usize,
     resumes: Option<Instant>,
     /// When a flood that has printed nothing more by then is none.
     ebbs: Option<Instant>,
@@ -37,7 +42,14 @@ pub(super) struct Flow {
 impl Floods {
     /// A child that has printed nothing yet.
     pub(super) fn join(&self) -> Flow {
-        Flow { floods: self.clone(), is_flood: false, resumes: None, ebbs: None }
+        Flow {
+            floods: self.clone(),
+            is_flood: false,
+            begun: None,
+            begun_bytes: 0,
+            resumes: None,
+            ebbs: None,
+        }
     }
 
     fn count(&self) -> usize {
@@ -46,17 +58,40 @@ impl Floods {
 }
 
 impl Flow {
+    /// How much may be read at once, so that no pause after it need be longer than [`LONGEST`].
+    pub(super) fn most_bytes(&self) -> usize {
+        let floods = self.floods.count();
+        if !self.is_flood || floods <= limits::FLOODS_AT_FULL_SPEED {
+            return usize::MAX;
+        }
+        let a_pause = limits::FLOODS_BYTES_PER_SECOND * LONGEST.as_millis() as u64 / 1000;
+        usize::try_from(a_pause).unwrap_or(usize::MAX) / floods
+    }
+
     /// Takes in how much was read at once.
     pub(super) fn count(&mut self, read_bytes: usize, now: Instant) {
-        self.set(read_bytes >= FLOOD_BYTES);
-        self.resumes = self.is_flood.then(|| now + pause(self.floods.count(), read_bytes));
-        self.ebbs = self.resumes.map(|resumes| resumes + SILENCE);
+        let begun = *self.begun.get_or_insert(now);
+        self.begun_bytes = self.begun_bytes.saturating_add(read_bytes);
+        if self.begun_bytes >= FLOOD_BYTES {
+            self.set(true);
+            self.resumes = Some(now + pause(self.floods.count(), self.begun_bytes));
+            (self.begun, self.begun_bytes) = (None, 0);
+        } else {
+            self.resumes = None;
+            if now.saturating_duration_since(begun) > MOMENT {
+                self.set(false);
+                (self.begun, self.begun_bytes) = (None, 0);
+            }
+        }
+        let listens = self.resumes.unwrap_or(now);
+        self.ebbs = self.is_flood.then(|| listens + SILENCE);
     }
 
     /// Takes in that there was nothing to read, though it was looked.
     pub(super) fn was_silent(&mut self, now: Instant) {
         if self.ebbs.is_some_and(|ebbs| ebbs <= now) {
-            self.count(0, now);
+            self.set(false);
+            (self.resumes, self.ebbs) = (None, None);
         }
     }
 
@@ -129,10 +164,49 @@ mod tests {
         let resumes = one_more.resumes(now).expect("it is one too many");
         assert_eq!(one_more.resumes(resumes), None);
         one_more.count(0, resumes);
+        one_more.count(0, resumes + 2 * MOMENT);
         flows[0].count(FLOOD_BYTES, resumes);
         assert_eq!(flows[0].resumes(resumes), None, "one has stopped");
         drop((flows, one_more));
         assert_eq!(floods.count(), 0);
+    }
+
+    /// As many bytes flood, whether they come as one pipe full or in small pieces, one after another.
+    #[test]
+    fn small_pieces_flood_too() {
+        const PIECE: usize = 4096;
+        let (floods, begun) = (Floods::default(), Instant::now());
+        let mut flow = floods.join();
+        let mut at = begun;
+        for _ in 1..FLOOD_BYTES / PIECE {
+            flow.count(PIECE, at);
+            at += MOMENT / 100;
+            assert_eq!(floods.count(), 0);
+        }
+        flow.count(PIECE, at);
+        assert_eq!(floods.count(), 1);
+        flow.count(PIECE, at);
+        assert_eq!(floods.count(), 1, "it goes on");
+        flow.count(PIECE, at + 2 * MOMENT);
+        assert_eq!(floods.count(), 0, "it prints no more than others do");
+        for _ in 0..FLOOD_BYTES {
+            at += MOMENT;
+            flow.count(PIECE, at);
+        }
+        assert_eq!(floods.count(), 0);
+    }
+
+    /// Where as many flood, a turn ends early enough for the pause to make up for it.
+    #[test]
+    fn turns_are_as_short_as_pauses() {
+        let (floods, now) = (Floods::default(), Instant::now());
+        let mut flows: Vec<_> = (0..50).map(|_| floods.join()).collect();
+        assert_eq!(flows[0].most_bytes(), usize::MAX);
+        flows.iter_mut().for_each(|flow| flow.count(FLOOD_BYTES, now));
+        let pause = pause(50, flows[0].most_bytes());
+        assert!(pause <= LONGEST && pause > LONGEST * 9 / 10, "{pause:?}");
+        drop(flows.drain(limits::FLOODS_AT_FULL_SPEED..));
+        assert_eq!(flows[0].most_bytes(), usize::MAX);
     }
 
     #[test]

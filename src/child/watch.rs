@@ -47,9 +47,9 @@ impl<S: Sink> Reading<S> {
     }
 
     /// Reads what is there, within reason: how much that was, and whether there may be more.
-    fn read(&mut self, buffer: &mut [u8], is_before_end: bool) -> (usize, bool) {
+    fn read(&mut self, buffer: &mut [u8], most_bytes: usize, is_before_end: bool) -> (usize, bool) {
         let mut read_bytes = 0;
-        for _ in 0..READS {
+        for _ in 0..(most_bytes / READ_BYTES).clamp(1, READS) {
             let Some(pipe) = &self.pipe else { return (read_bytes, false) };
             match rustix::io::read(pipe, &mut *buffer) {
                 Ok(0) => {
@@ -173,12 +173,18 @@ impl<'a> Watch<'a> {
 
     fn read(&mut self, ready: Ready, buffer: &mut [u8]) {
         let is_before_end = self.course.is_before_end();
+        let streams = if ready.stdout && ready.stderr { 2 } else { 1 };
+        let most_bytes = self.flow.most_bytes() / streams;
         let mut read_bytes = 0;
         if ready.stdout {
-            read_bytes += self.stdout.read(buffer, is_before_end).0;
+            let (result_bytes, _) = self.stdout.read(buffer, most_bytes, is_before_end);
+            // What is kept of a result is no noise.
+            if self.stdout.sink.has_overflown() {
+                read_bytes += result_bytes;
+            }
         }
         if ready.stderr {
-            read_bytes += self.stderr.read(buffer, is_before_end).0;
+            read_bytes += self.stderr.read(buffer, most_bytes, is_before_end).0;
         }
         if ready.stdout || ready.stderr {
             self.flow.count(read_bytes, Instant::now());
@@ -300,8 +306,8 @@ impl<'a> Watch<'a> {
         let deadline = Deadline::after(limit);
         let is_before_end = self.course.is_before_end();
         loop {
-            let (_, stdout_may) = self.stdout.read(buffer, is_before_end);
-            let (_, stderr_may) = self.stderr.read(buffer, is_before_end);
+            let (_, stdout_may) = self.stdout.read(buffer, usize::MAX, is_before_end);
+            let (_, stderr_may) = self.stderr.read(buffer, usize::MAX, is_before_end);
             let may_be_more = stdout_may || stderr_may;
             if deadline.is_over() || !(may_be_more || awaits_end) || self.has_ended_streams() {
                 return;
