@@ -104,7 +104,10 @@ impl Desk {
             self.is_crowded.store(appender.waited > 1, Ordering::Relaxed);
             goes_on
         }) {
-            while items.is_empty() && self.sealer.prepare() {}
+            while items.is_empty() && self.sealer.prepare() {
+                // Nobody waits for what is made ahead, and an answer may wait for the processor.
+                std::thread::yield_now();
+            }
             if !self.with(|appender| appender.carried.is_some()) {
                 waits.ready_timeout(LOOK_EVERY).ok();
                 woken.try_recv().ok();
