@@ -6,8 +6,6 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, RecvError, TryRecvError};
-
 /// How long a receiver stays awake: about as long as a request to this machine takes.
 const MOMENT: Duration = Duration::from_micros(200);
 
@@ -46,14 +44,4 @@ pub(super) fn look<T>(mut find: impl FnMut() -> Option<T>) -> Option<T> {
 
 fn is_crowded() -> bool {
     CROWDED_SINCE.get().is_some_and(|since| since.elapsed() < CROWDED_FOR)
-}
-
-/// Receives like [`Receiver::recv`].
-pub(super) fn recv<T>(receiver: &Receiver<T>) -> Result<T, RecvError> {
-    let soon = look(|| match receiver.try_recv() {
-        Ok(message) => Some(Ok(message)),
-        Err(TryRecvError::Disconnected) => Some(Err(RecvError)),
-        Err(TryRecvError::Empty) => None,
-    });
-    soon.unwrap_or_else(|| receiver.recv())
 }

@@ -15,6 +15,7 @@ pub mod log;
 mod names;
 pub mod outbox;
 pub mod page;
+mod pen;
 pub mod reader;
 pub mod resolve;
 pub mod show;
@@ -81,7 +82,7 @@ pub fn serve(parts: Parts) -> std::io::Result<Ending> {
     let journal =
         journal::Journal::new(audit.clone(), Keeping::new(audit.clone(), witness.clone()));
     let reader = reader::start(stdin, frame_bytes, journal.fingerprint_key())?;
-    let (outbox, writer) = writer::start(stdout)?;
+    let (outbox, writer) = writer::start(stdout);
     // Mostly nothing is listed, and a start needs no thread for that.
     let listed = audit.clone().filter(Audit::lists_others);
     let closed = listed.map(close_abandoned).transpose()?;

@@ -1,6 +1,10 @@
-//! The way from the dispatcher to the writer: bounded, and never a reason to wait.
+//! The way from the dispatcher to stdout: bounded, and never a reason to wait.
 //!
-//! Lines travel in batches: what is answered while further messages wait leaves together.
+//! Lines travel in batches: what is answered while further messages wait leaves together. What stdout takes at once
+//! needs no other thread, which spares the client a change of threads with each answer.
+//!
+//! Invariant: the dispatcher writes only while the writer's thread has nothing to write, and only what is taken
+//! without waiting.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 
-use super::linger;
+use super::pen::Pen;
 use crate::limits;
 use crate::mcp::answer::Line;
 
@@ -17,23 +21,37 @@ use crate::mcp::answer::Line;
 /// Bound: `limits::OUTBOX_BYTES`, after which [`Outbox::has_room`] says no, no further message of the
 /// client is taken, and no sign of life is sent. Answers of calls that run already are put behind it; there are at most
 /// `limits.workers` of them.
-#[derive(Debug)]
 pub struct Outbox {
-    batches: Sender<Vec<u8>>,
+    pen: Pen,
+    /// Starts the writer's thread, which is not needed before stdout takes less than there is.
+    start: Option<Start>,
+    batches: Sender<Batch>,
     room: Receiver<()>,
     waiting_bytes: Arc<AtomicUsize>,
     written_bytes: Arc<AtomicUsize>,
     /// Whole lines that were not handed on yet.
     lines: Vec<u8>,
     /// Batches for which there was no place.
-    overflow: VecDeque<Vec<u8>>,
+    overflow: VecDeque<Batch>,
     client_gone: bool,
+}
+
+/// What starts the writer's thread.
+pub type Start = Box<dyn FnOnce() -> std::io::Result<()> + Send>;
+
+/// What leaves together.
+#[derive(Debug)]
+pub struct Batch {
+    /// Lines.
+    pub bytes: Vec<u8>,
+    /// The beginning of the first line has left already.
+    pub is_inside: bool,
 }
 
 /// The writer's end.
 #[derive(Debug)]
 pub struct Outgoing {
-    batches: Receiver<Vec<u8>>,
+    batches: Receiver<Batch>,
     room: Sender<()>,
     waiting_bytes: Arc<AtomicUsize>,
     written_bytes: Arc<AtomicUsize>,
@@ -53,22 +71,31 @@ impl Written {
 /// From this size on a batch is handed on.
 const BATCH_BYTES: usize = 16 * 1024;
 
-/// Makes both ends.
-pub fn outbox() -> (Outbox, Outgoing) {
+/// Makes both ends. Lines are written with the pen, and where that would wait by the thread that is started then.
+pub fn outbox(pen: Pen, start: impl FnOnce(Outgoing) -> Start) -> (Outbox, Written) {
     let (batches, outgoing) = bounded(limits::OUTBOX);
     let (room, roomy) = bounded(1);
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
     let written_bytes = Arc::new(AtomicUsize::new(0));
-    let outbox = Outbox {
-        batches,
-        room: roomy,
+    let written = Written(Arc::clone(&written_bytes));
+    let start = start(Outgoing {
+        batches: outgoing,
+        room,
         waiting_bytes: Arc::clone(&waiting_bytes),
         written_bytes: Arc::clone(&written_bytes),
+    });
+    let outbox = Outbox {
+        pen,
+        start: Some(start),
+        batches,
+        room: roomy,
+        waiting_bytes,
+        written_bytes,
         lines: Vec::new(),
         overflow: VecDeque::new(),
         client_gone: false,
     };
-    (outbox, Outgoing { batches: outgoing, room, waiting_bytes, written_bytes })
+    (outbox, written)
 }
 
 impl Outbox {
@@ -107,12 +134,12 @@ impl Outbox {
         &self.room
     }
 
-    /// Hands on what there is, and keeps that for which there is no place.
+    /// Writes what is taken at once, hands on what is not, and keeps that for which there is no place.
     pub fn flush(&mut self) {
-        if !self.lines.is_empty() {
-            self.overflow.push_back(std::mem::take(&mut self.lines));
-        }
+        let left = self.write_at_once();
+        self.overflow.extend(left);
         while let Some(batch) = self.overflow.pop_front() {
+            self.start();
             match self.batches.try_send(batch) {
                 Ok(()) => {}
                 Err(TrySendError::Full(batch)) => {
@@ -125,11 +152,45 @@ impl Outbox {
         }
     }
 
+    /// Writes what stdout takes, where nothing is to leave before it: what is left then.
+    fn write_at_once(&mut self) -> Option<Batch> {
+        let mut bytes = std::mem::take(&mut self.lines);
+        if bytes.is_empty() {
+            return None;
+        }
+        let is_next =
+            self.overflow.is_empty() && self.waiting_bytes.load(Ordering::SeqCst) == bytes.len();
+        let written = if is_next { self.pen.write_at_once(&bytes) } else { 0 };
+        self.waiting_bytes.fetch_sub(written, Ordering::SeqCst);
+        self.written_bytes.fetch_add(written, Ordering::SeqCst);
+        if written == bytes.len() {
+            // The next lines come into the same place, where it is not one for very many.
+            bytes.clear();
+            self.lines = if bytes.capacity() <= BATCH_BYTES { bytes } else { Vec::new() };
+            return None;
+        }
+        let is_inside = written > 0 && bytes[written - 1] != b'\n';
+        if written > 0 {
+            bytes = bytes.split_off(written);
+        }
+        Some(Batch { bytes, is_inside })
+    }
+
+    fn start(&mut self) {
+        if let Some(start) = self.start.take()
+            && let Err(fault) = start()
+        {
+            // What it was given is gone with it, as if the client were.
+            log::error!("no thread is left for the writer: {}", fault.kind());
+        }
+    }
+
     /// The client is gone: nothing more is sent.
     pub fn close(&mut self) {
         self.client_gone = true;
         self.lines.clear();
         self.overflow.clear();
+        self.start = None;
     }
 
     /// Whether there is a client to send to.
@@ -144,14 +205,9 @@ impl Outbox {
 }
 
 impl Outgoing {
-    /// What will have left.
-    pub fn written(&self) -> Written {
-        Written(Arc::clone(&self.written_bytes))
-    }
-
     /// Waits for a batch; `None` once the dispatcher is gone and all is taken.
-    pub fn take(&self) -> Option<Vec<u8>> {
-        linger::recv(&self.batches).ok()
+    pub fn take(&self) -> Option<Batch> {
+        self.batches.recv().ok()
     }
 
     /// Says that so many bytes have left.

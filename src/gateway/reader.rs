@@ -12,6 +12,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bo
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::journal::{Fingerprint, FingerprintKey};
+use super::linger;
 use crate::limits;
 use crate::wire::frame::{Frame, FrameFault, Splitter};
 use crate::wire::rpc::{self, Fault, Message, Rejected};
@@ -188,16 +189,21 @@ impl Input {
 
     /// Tells where the client closed stdin: the end of input itself stands behind what waits.
     fn watch(&self) {
-        let mut stdin = [PollFd::new(&self.stdin, PollFlags::empty())];
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        if poll(&mut stdin, Some(&at_once)).is_ok_and(|ready| ready > 0) {
+        if self.is_ready(PollFlags::empty()) {
             // Once is enough.
             self.hang_up.try_send(()).ok();
         }
     }
 
+    /// Whether one of these has happened to stdin, or its end.
+    fn is_ready(&self, events: PollFlags) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.stdin, events)], Some(&at_once)).is_ok_and(|ready| ready > 0)
+    }
+
     /// Reads what is there; a stdin that cannot be read has ended.
     fn read(&mut self, chunk: &mut [u8]) -> Result<usize, Over> {
+        linger::look(|| self.is_ready(PollFlags::IN).then_some(()));
         loop {
             let mut waits = [
                 PollFd::new(&self.stdin, PollFlags::IN),

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::journal::Ledger;
-use super::linger;
 use super::page::Body;
 use super::resolve::{self, Resolved, Unresolved};
 use super::show::{self, Room};
@@ -163,7 +162,7 @@ impl Workers {
 }
 
 fn work(hands: &Hands) {
-    while let Ok(task) = linger::recv(&hands.tasks) {
+    while let Ok(task) = hands.tasks.recv() {
         if hands.done.send(Box::new(finish(hands, *task))).is_err() {
             return;
         }

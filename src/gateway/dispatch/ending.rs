@@ -61,6 +61,8 @@ impl Dispatch {
         }
         let Phase::Ending { ending, deadline, cut, is_hurried } = self.phase else { return None };
         let end = End { ending, deadline, is_hurried };
+        // What was said last may be all that is left.
+        self.outbox.flush();
         if self.calls.is_empty() && self.outbox.is_flushed() {
             return Some(end);
         }
