@@ -116,7 +116,7 @@ pub fn is_leaving(audit: &Path) -> bool {
 
 /// Whether the first segment holds more than the one row that a broken-off attempt may have left.
 fn has_rows(audit: &Path) -> io::Result<bool> {
-    let file = match File::open(folder::segment(audit, 1)) {
+    let file = match folder::open_to_read(&folder::segment(audit, 1)) {
         Ok(file) => file,
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(fault) => return Err(fault),
@@ -140,11 +140,11 @@ pub fn renew(audit: &Path, now_ms: u64) -> Result<ChainId, CreateFault> {
         Err(Unavailable::KeyLost) => {}
         Err(fault) => return Err(CreateFault::Record(fault)),
     }
-    let lock = File::open(audit.join("lock"))?;
+    let lock = folder::open_to_read(&audit.join("lock"))?;
     lock.lock()?;
     let old = head(audit)?.ok_or(CreateFault::Record(Unavailable::Headless))?;
     let marker = audit.join(LEAVING).with_extension("new");
-    renewed(&marker, &std::fs::read(audit.join("head"))?)?;
+    renewed(&marker, &folder::read(&audit.join("head"))?)?;
     std::fs::rename(marker, audit.join(LEAVING))?;
     folder::sync(audit)?;
     leave_behind(audit, &old, now_ms)
@@ -155,7 +155,7 @@ const LEAVING: &str = "leaving";
 
 /// The head of a chain whose leaving was broken off.
 fn unfinished(audit: &Path) -> io::Result<Option<Head>> {
-    match std::fs::read(audit.join(LEAVING)) {
+    match folder::read(&audit.join(LEAVING)) {
         Ok(text) => Head::parse(&text).map(Some).ok_or(io::ErrorKind::InvalidData.into()),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(fault) => Err(fault),
@@ -166,7 +166,7 @@ fn unfinished(audit: &Path) -> io::Result<Option<Head>> {
 fn head(audit: &Path) -> Result<Option<Head>, CreateFault> {
     let unreadable =
         || CreateFault::Record(Unavailable::Damaged("audit/head is unreadable".into()));
-    match std::fs::read(audit.join("head")) {
+    match folder::read(&audit.join("head")) {
         Ok(text) => Head::parse(&text).ok_or_else(unreadable).map(Some),
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(fault) => Err(fault.into()),

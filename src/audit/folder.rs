@@ -4,7 +4,7 @@
 //! a file system of this machine.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -117,6 +117,24 @@ fn flaw_of(owner: u32, mode: u32) -> Option<Flaw> {
         (0, _) => Some(Flaw::Readable),
         _ => Some(Flaw::Writable),
     }
+}
+
+/// Opens a file to look at, whose record may be anybody's: one that is none, a pipe say, is an error and no wait.
+pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?);
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    let name = path.file_name().unwrap_or(path.as_os_str()).display();
+    Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name} is not a regular file")))
+}
+
+/// Reads such a file whole.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_to_read(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Makes a file that is not there yet.

@@ -6,7 +6,6 @@
 //! Invariant: nothing goes that the head does not cover, and never the newest segment.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -91,7 +90,7 @@ pub fn prune(audit: &Path, head: &SignedHead) -> Result<Pruned, PruneFault> {
 
 fn remove(audit: &Path, covered: u64, tail: &Tail) -> io::Result<Pruned> {
     let newest = tail.start.segment;
-    let mut kept = match std::fs::read(audit.join("pruned.jsonl")) {
+    let mut kept = match folder::read(&audit.join("pruned.jsonl")) {
         Err(fault) if fault.kind() == ErrorKind::NotFound => Vec::new(),
         text => text?,
     };
@@ -170,6 +169,7 @@ fn write_kept(audit: &Path, kept: &[u8]) -> io::Result<()> {
 
 fn first_line(audit: &Path, number: u64) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
-    BufReader::new(File::open(folder::segment(audit, number))?).read_until(b'\n', &mut line)?;
+    BufReader::new(folder::open_to_read(&folder::segment(audit, number))?)
+        .read_until(b'\n', &mut line)?;
     Ok(line)
 }

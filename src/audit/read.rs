@@ -64,7 +64,7 @@ impl Events {
             identity,
             chain: ChainId::of(&row.sealed),
             segment: begin,
-            reader: BufReader::new(File::open(folder::segment(audit, begin))?),
+            reader: BufReader::new(folder::open_to_read(&folder::segment(audit, begin))?),
             line: Vec::new(),
             ready: VecDeque::new(),
             since_ms,
@@ -109,7 +109,8 @@ impl Events {
             let Some(next) = self.next_segment()? else { return Ok(false) };
             // Nothing more comes once there is a next segment: what came before it was made is read still.
             if !self.read_line()? {
-                self.reader = BufReader::new(File::open(folder::segment(&self.audit, next))?);
+                self.reader =
+                    BufReader::new(folder::open_to_read(&folder::segment(&self.audit, next))?);
                 self.segment = next;
                 self.line.clear();
                 return Ok(true);
@@ -159,7 +160,7 @@ fn entries(text: &[u8]) -> impl Iterator<Item = Entry> {
 
 fn first_row(path: &Path) -> io::Result<Option<(Row, Start)>> {
     let mut line = Vec::new();
-    BufReader::with_capacity(4096, File::open(path)?).read_until(b'\n', &mut line)?;
+    BufReader::with_capacity(4096, folder::open_to_read(path)?).read_until(b'\n', &mut line)?;
     let row = line.strip_suffix(b"\n").and_then(Row::parse);
     Ok(row.and_then(|row| Contents::start(&row.sealed).map(|start| (row, start))))
 }

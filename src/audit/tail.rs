@@ -297,7 +297,7 @@ fn free_place(audit: &Path, segment: u64, rest: &[u8]) -> io::Result<std::path::
         if !path.exists() {
             return Ok(path);
         }
-        let kept = std::fs::read(&path)?;
+        let kept = folder::read(&path)?;
         if kept == rest {
             return Ok(path);
         }
@@ -312,7 +312,7 @@ fn free_place(audit: &Path, segment: u64, rest: &[u8]) -> io::Result<std::path::
 /// Sets a whole segment aside that holds no row.
 fn set_aside(audit: &Path, segment: u64) -> io::Result<()> {
     let path = folder::segment(audit, segment);
-    let text = std::fs::read(&path)?;
+    let text = folder::read(&path)?;
     if text.is_empty() {
         std::fs::remove_file(path)?;
     } else {

@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
     /// The first rows of segments that are gone: they carry the keys on. Where pruning was broken off, rows of
     /// segments that are still there follow, and are judged there.
     fn go_over_pruned(&mut self, oldest: Option<u64>) -> Result<(), Stop> {
-        let file = match File::open(self.audit.join("pruned.jsonl")) {
+        let file = match folder::open_to_read(&self.audit.join("pruned.jsonl")) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(()),
             file => BufReader::new(file?),
         };
@@ -209,7 +209,7 @@ impl<'a> Walk<'a> {
     }
 
     fn go_over(&mut self, number: u64) -> Result<(), Stop> {
-        let file = File::open(folder::segment(self.audit, number))?;
+        let file = folder::open_to_read(&folder::segment(self.audit, number))?;
         let mut lines = Lines::new(BufReader::with_capacity(256 * 1024, file));
         let first = lines.next_line()?.unwrap_or_default();
         let row = first.strip_suffix(b"\n").and_then(Row::parse);

@@ -35,7 +35,7 @@ pub fn empty_stdin() -> io::Result<()> {
 /// A descriptor is closed, or none is left.
 pub fn take_stdio() -> io::Result<(OwnedFd, OwnedFd)> {
     const PRIVATE_FROM: i32 = 3;
-    let stdin = fcntl_dupfd_cloexec(io::stdin(), PRIVATE_FROM)?;
+    let stdin = fcntl_dupfd_cloexec(rustix::stdio::stdin(), PRIVATE_FROM)?;
     let stdout = fcntl_dupfd_cloexec(rustix::stdio::stdout(), PRIVATE_FROM)?;
     empty_stdin()?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;

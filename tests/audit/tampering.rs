@@ -1,10 +1,14 @@
 //! A record of a hundred rows, changed in every way that leaves files behind.
 
 use std::fs;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use keyward::audit::verify::{Anchors, verify};
 use keyward::audit::{SignedHead, prune};
+use rustix::fs::{CWD, Mode, mkfifoat};
 
+use super::commands::{printed, program};
 use super::harness::{Home, batch, now_ms, own};
 use super::second::agrees;
 
@@ -288,4 +292,52 @@ fn a_head_that_does_not_fit_is_found() {
     fs::write(&path, text).unwrap();
     home.chain().commit(&batch("x"), now_ms()).unwrap();
     agrees(&home, "good");
+}
+
+/// Whatever stands in the place of a file, whoever looks at the record is told, and waits for nothing.
+#[test]
+fn a_pipe_in_the_place_of_a_file_holds_up_nobody() {
+    const PATIENCE: Duration = Duration::from_secs(20);
+    let home = Home::new("pipes");
+    home.append(["one", "two"]);
+    let tear = "000001.torn";
+    fs::write(home.audit_folder().join(tear), "torn").unwrap();
+    own(&home.audit_folder().join(tear));
+    let kept = home.path.join("kept");
+    fs::write(&kept, printed(&home.path, 0, &["audit", "head"])).unwrap();
+    let lists: [&[&str]; 5] = [
+        &["audit", "verify"],
+        &["audit", "prune", "--before", kept.to_str().unwrap()],
+        &["activity"],
+        &["sessions"],
+        &["doctor"],
+    ];
+    for name in ["000001.jsonl", "000002.jsonl", "head", "pruned.jsonl", tear] {
+        let path = home.audit_folder().join(name);
+        let before = fs::read(&path).ok();
+        fs::remove_file(&path).ok();
+        mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
+        for words in lists {
+            let mut command = Command::new(program());
+            command.args(words).arg("--home").arg(&home.path);
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let begun = Instant::now();
+            let ended = loop {
+                match child.try_wait().unwrap() {
+                    None if begun.elapsed() < PATIENCE => std::thread::yield_now(),
+                    ended => break ended,
+                }
+            };
+            if ended.is_none() {
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+            assert!(ended.is_some(), "{words:?} waits for {name}");
+        }
+        fs::remove_file(&path).unwrap();
+        if let Some(bytes) = before {
+            fs::write(&path, bytes).unwrap();
+            own(&path);
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! What `audit/head` says of itself, for whoever checks the record beside it.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use crate::audit::folder;
 use crate::audit::head::Head;
 
 /// What `audit/head` says.
@@ -20,7 +20,7 @@ impl Local {
     /// Reads the file, which may be written over meanwhile: until it says the same twice.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         const TIMES: usize = 16;
-        let file = match File::open(path) {
+        let file = match folder::open_to_read(path) {
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(Self::Gone),
             file => file?,
         };

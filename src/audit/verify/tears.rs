@@ -1,6 +1,5 @@
 //! Tails that power losses left, held against the rows that name them.
 
-use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
@@ -77,7 +76,7 @@ pub(super) fn gather(
 }
 
 fn digest(path: &Path) -> io::Result<(u64, Hash)> {
-    let (mut file, mut hasher) = (File::open(path)?, Sha256::new());
+    let (mut file, mut hasher) = (folder::open_to_read(path)?, Sha256::new());
     let (mut bytes, mut piece) = (0, vec![0; 64 * 1024]);
     loop {
         match file.read(&mut piece)? {
