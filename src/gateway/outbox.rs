@@ -193,6 +193,11 @@ impl Outbox {
         self.start = None;
     }
 
+    /// Whether the client has closed stdout, though nothing was written since.
+    pub fn is_unread(&self) -> bool {
+        self.is_open() && self.pen.is_unread()
+    }
+
     /// Whether there is a client to send to.
     pub fn is_open(&self) -> bool {
         !self.client_gone

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use memchr::memrchr;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
 /// What is written at once at most, so that it shows whether the client reads, however slowly.
@@ -39,6 +39,13 @@ impl Pen {
     /// Whether no further line is begun.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
+    }
+
+    /// Whether nobody can read any more what would be written.
+    pub fn is_unread(&self) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut stdout = [PollFd::new(&*self.stdout, PollFlags::empty())];
+        poll(&mut stdout, Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 
     /// Writes what is taken without waiting, and says how much that was: nothing, where the next write would
@@ -135,7 +142,9 @@ mod tests {
     fn who_is_gone_is_left_to_who_waits() {
         let (from, to) = io::pipe().unwrap();
         let mut pen = Pen::new(to.into());
+        assert!(!pen.is_unread());
         drop(from);
+        assert!(pen.is_unread());
         assert_eq!(pen.write_at_once(b"line\n"), 0);
         assert_eq!(
             pen.write(b"line\n", false, |_| {}).unwrap_err().kind(),

@@ -99,10 +99,7 @@ impl Dispatch {
                     let written_bytes = self.outbox.written_bytes();
                     self.unread.get_or_insert_with(|| Unread::since(written_bytes));
                 }
-                Event::ClientGone => {
-                    self.outbox.close();
-                    self.stop_taking(Ending::Normal);
-                }
+                Event::ClientGone => self.lose_client(),
                 Event::Signal => self.cut_everything(),
                 Event::Tick => self.tick(),
             }
@@ -112,9 +109,17 @@ impl Dispatch {
     fn tick(&mut self) {
         self.kept.expire();
         self.look_whether_revoked();
+        if self.outbox.is_unread() {
+            self.lose_client();
+        }
         for progress in self.calls.due_progress() {
             self.outbox.offer(|| progress.line());
         }
+    }
+
+    fn lose_client(&mut self) {
+        self.outbox.close();
+        self.stop_taking(Ending::Normal);
     }
 
     /// Whether the operator revoked the session; what runs in it is cut then.
