@@ -10,7 +10,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -26,7 +26,8 @@ pub const WINDOW: Duration = Duration::from_secs(60);
 pub struct Rate {
     ring: PathBuf,
     lock: PathBuf,
-    boot: [u8; 16],
+    /// Looked up with the first call.
+    boot: OnceLock<[u8; 16]>,
     /// The workers of one gateway take turns here; only gateways meet at the file's lock.
     turn: Mutex<()>,
 }
@@ -35,7 +36,7 @@ impl Rate {
     /// Counts in the `run` folder of a home. Nothing is opened before the first call.
     pub fn new(run: PathBuf) -> Self {
         let (ring, lock) = (run.join("rate"), run.join("rate.lock"));
-        Self { ring, lock, boot: boot_id(), turn: Mutex::new(()) }
+        Self { ring, lock, boot: OnceLock::new(), turn: Mutex::new(()) }
     }
 
     /// Counts a call, unless there were as many as the limit within the last minute.
@@ -52,7 +53,7 @@ impl Rate {
         let lock = open(&self.lock)?;
         acquire(&lock, limit_of_wait)?;
         let file = open(&self.ring)?;
-        Ring::load(&file, self.boot, limit as u64)?.admit(&file, since_boot())
+        Ring::load(&file, *self.boot.get_or_init(boot_id), limit as u64)?.admit(&file, since_boot())
     }
 }
 
