@@ -25,7 +25,7 @@ pub struct Outbox {
     pen: Pen,
     /// Starts the writer's thread, which is not needed before stdout takes less than there is.
     start: Option<Start>,
-    batches: Sender<Batch>,
+    batches: Sender<VecDeque<Batch>>,
     room: Receiver<()>,
     waiting_bytes: Arc<AtomicUsize>,
     written_bytes: Arc<AtomicUsize>,
@@ -42,16 +42,27 @@ pub type Start = Box<dyn FnOnce() -> std::io::Result<()> + Send>;
 /// What leaves together.
 #[derive(Debug)]
 pub struct Batch {
-    /// Lines.
-    pub bytes: Vec<u8>,
-    /// The beginning of the first line has left already.
-    pub is_inside: bool,
+    lines: Vec<u8>,
+    /// How much of them has left already.
+    written: usize,
+}
+
+impl Batch {
+    /// What has not left yet.
+    pub fn rest(&self) -> &[u8] {
+        &self.lines[self.written..]
+    }
+
+    /// Whether the beginning of the first line has left.
+    pub fn is_inside(&self) -> bool {
+        self.written > 0 && self.lines[self.written - 1] != b'\n'
+    }
 }
 
 /// The writer's end.
 #[derive(Debug)]
 pub struct Outgoing {
-    batches: Receiver<Batch>,
+    batches: Receiver<VecDeque<Batch>>,
     room: Sender<()>,
     waiting_bytes: Arc<AtomicUsize>,
     written_bytes: Arc<AtomicUsize>,
@@ -73,7 +84,8 @@ const BATCH_BYTES: usize = 16 * 1024;
 
 /// Makes both ends. Lines are written with the pen, and where that would wait by the thread that is started then.
 pub fn outbox(pen: Pen, start: impl FnOnce(Outgoing) -> Start) -> (Outbox, Written) {
-    let (batches, outgoing) = bounded(limits::OUTBOX);
+    // One place more, for what there was none for before the end.
+    let (batches, outgoing) = bounded(limits::OUTBOX + 1);
     let (room, roomy) = bounded(1);
     let waiting_bytes = Arc::new(AtomicUsize::new(0));
     let written_bytes = Arc::new(AtomicUsize::new(0));
@@ -138,42 +150,49 @@ impl Outbox {
     pub fn flush(&mut self) {
         let left = self.write_at_once();
         self.overflow.extend(left);
-        while let Some(batch) = self.overflow.pop_front() {
-            self.start();
-            match self.batches.try_send(batch) {
-                Ok(()) => {}
-                Err(TrySendError::Full(batch)) => {
-                    self.overflow.push_front(batch);
-                    return;
-                }
-                // The dispatcher learns of it by the writer's end, and closes.
-                Err(TrySendError::Disconnected(_)) => self.overflow.clear(),
-            }
+        // Nobody else sends: there are no fewer places than this says.
+        if self.batches.len() < limits::OUTBOX {
+            self.hand_on();
+        }
+    }
+
+    /// Flushes, and keeps nothing: no more will be sent, and whoever reads it, however slowly, is waited for by the
+    /// writer's end.
+    pub fn finish(&mut self) {
+        self.flush();
+        self.hand_on();
+    }
+
+    fn hand_on(&mut self) {
+        if self.overflow.is_empty() {
+            return;
+        }
+        self.start();
+        match self.batches.try_send(std::mem::take(&mut self.overflow)) {
+            Err(TrySendError::Full(batches)) => self.overflow = batches,
+            // The dispatcher learns of a writer that is gone by its end, and closes.
+            Ok(()) | Err(TrySendError::Disconnected(_)) => {}
         }
     }
 
     /// Writes what stdout takes, where nothing is to leave before it: what is left then.
     fn write_at_once(&mut self) -> Option<Batch> {
-        let mut bytes = std::mem::take(&mut self.lines);
-        if bytes.is_empty() {
+        let mut lines = std::mem::take(&mut self.lines);
+        if lines.is_empty() {
             return None;
         }
         let is_next =
-            self.overflow.is_empty() && self.waiting_bytes.load(Ordering::SeqCst) == bytes.len();
-        let written = if is_next { self.pen.write_at_once(&bytes) } else { 0 };
+            self.overflow.is_empty() && self.waiting_bytes.load(Ordering::SeqCst) == lines.len();
+        let written = if is_next { self.pen.write_at_once(&lines) } else { 0 };
         self.waiting_bytes.fetch_sub(written, Ordering::SeqCst);
         self.written_bytes.fetch_add(written, Ordering::SeqCst);
-        if written == bytes.len() {
-            // The next lines come into the same place, where it is not one for very many.
-            bytes.clear();
-            self.lines = if bytes.capacity() <= BATCH_BYTES { bytes } else { Vec::new() };
-            return None;
+        if written < lines.len() {
+            return Some(Batch { lines, written });
         }
-        let is_inside = written > 0 && bytes[written - 1] != b'\n';
-        if written > 0 {
-            bytes = bytes.split_off(written);
-        }
-        Some(Batch { bytes, is_inside })
+        // The next lines come into the same place, where it is not one for very many.
+        lines.clear();
+        self.lines = if lines.capacity() <= BATCH_BYTES { lines } else { Vec::new() };
+        None
     }
 
     fn start(&mut self) {
@@ -202,16 +221,11 @@ impl Outbox {
     pub fn is_open(&self) -> bool {
         !self.client_gone
     }
-
-    /// Whether every line was handed to the writer.
-    pub fn is_flushed(&self) -> bool {
-        self.lines.is_empty() && self.overflow.is_empty()
-    }
 }
 
 impl Outgoing {
-    /// Waits for a batch; `None` once the dispatcher is gone and all is taken.
-    pub fn take(&self) -> Option<Batch> {
+    /// Waits for batches; `None` once the dispatcher is gone and all is taken.
+    pub fn take(&self) -> Option<VecDeque<Batch>> {
         self.batches.recv().ok()
     }
 

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, never, select};
 
 use super::dispatch::End;
-use super::outbox::{Outbox, Outgoing, Written, outbox};
+use super::outbox::{Batch, Outbox, Outgoing, Written, outbox};
 use super::pen::Pen;
 use crate::clock::Deadline;
 use crate::limits;
@@ -77,8 +77,10 @@ impl Writer {
 
 /// What the thread does.
 fn write_all(pen: &Pen, outgoing: &Outgoing, alive: Sender<()>) {
-    while let Some(batch) = outgoing.take() {
-        if pen.write(&batch.bytes, batch.is_inside, |bytes| outgoing.left(bytes)).is_err() {
+    while let Some(batches) = outgoing.take() {
+        let write =
+            |batch: Batch| pen.write(batch.rest(), batch.is_inside(), |bytes| outgoing.left(bytes));
+        if batches.into_iter().try_for_each(write).is_err() {
             log::info!("client closed stdout");
             break;
         }
@@ -97,6 +99,33 @@ mod tests {
     use super::*;
     use crate::gateway::Ending;
     use crate::mcp::answer::{self, Code};
+
+    /// Far more batches wait than there are places, and nobody has read yet.
+    #[test]
+    fn what_there_was_no_place_for_leaves_at_the_end() {
+        let (mut from, to) = io::pipe().unwrap();
+        let (mut outbox, writer) = start(to.into());
+        let line = answer::error(None, false, Code::Parse, &"x".repeat(1000));
+        const COUNT: usize = 2 * limits::OUTBOX;
+        for _ in 0..COUNT {
+            outbox.send(&line);
+            outbox.flush();
+        }
+        assert!(!outbox.has_room());
+        outbox.finish();
+        drop(outbox);
+        let mut all = Vec::new();
+        let mut bytes = [0; 4096];
+        while !writer.is_over() {
+            if rustix::io::ioctl_fionread(&from).unwrap() > 0 {
+                let count = from.read(&mut bytes).unwrap();
+                all.extend_from_slice(&bytes[..count]);
+            }
+        }
+        drop(writer);
+        from.read_to_end(&mut all).unwrap();
+        assert!(all == line.as_bytes().repeat(COUNT), "{} bytes", all.len());
+    }
 
     /// Somebody reads, and not quickly enough: what is begun is written to its end, and nothing more.
     #[test]

@@ -61,16 +61,13 @@ impl Dispatch {
         }
         let Phase::Ending { ending, deadline, cut, is_hurried } = self.phase else { return None };
         let end = End { ending, deadline, is_hurried };
-        // What was said last may be all that is left.
-        self.outbox.flush();
-        if self.calls.is_empty() && self.outbox.is_flushed() {
+        // What waits to be read keeps nothing but the writer.
+        if self.calls.is_empty() || (cut && deadline.is_over()) {
+            self.outbox.finish();
             return Some(end);
         }
         if !deadline.is_over() {
             return None;
-        }
-        if cut {
-            return Some(end);
         }
         self.calls.cut_all();
         let deadline = Deadline::after(limits::CUT_GRACE);
