@@ -15,8 +15,9 @@ use crate::limits;
 
 /// Whoever prints so much within [`MOMENT`] floods: most of what a pipe holds.
 const FLOOD_BYTES: usize = 48 * 1024;
-/// What is printed in small pieces is counted together for so long.
-const MOMENT: Duration = Duration::from_millis(4);
+/// What is printed in small pieces is counted together for so long: as many as act at the same time, each a little
+/// less than a flood, print no more together than floods may.
+const MOMENT: Duration = Duration::from_millis(12);
 /// A pause between two reads of one flood at most.
 const LONGEST: Duration = Duration::from_millis(50);
 /// Whoever prints nothing for so long while it is listened to floods no more.
@@ -58,10 +59,11 @@ impl Floods {
 }
 
 impl Flow {
-    /// How much may be read at once, so that no pause after it need be longer than [`LONGEST`].
+    /// How much may be read at once, so that no pause after it need be longer than [`LONGEST`]. Also for whoever
+    /// floods from then on only: the first turn is one too.
     pub(super) fn most_bytes(&self) -> usize {
-        let floods = self.floods.count();
-        if !self.is_flood || floods <= limits::FLOODS_AT_FULL_SPEED {
+        let floods = self.floods.count() + usize::from(!self.is_flood);
+        if floods <= limits::FLOODS_AT_FULL_SPEED {
             return usize::MAX;
         }
         let a_pause = limits::FLOODS_BYTES_PER_SECOND * LONGEST.as_millis() as u64 / 1000;
@@ -70,7 +72,11 @@ impl Flow {
 
     /// Takes in how much was read at once.
     pub(super) fn count(&mut self, read_bytes: usize, now: Instant) {
-        let begun = *self.begun.get_or_insert(now);
+        let is_over = self.begun.is_some_and(|begun| now.saturating_duration_since(begun) > MOMENT);
+        if is_over {
+            (self.begun, self.begun_bytes) = (None, 0);
+        }
+        self.begun.get_or_insert(now);
         self.begun_bytes = self.begun_bytes.saturating_add(read_bytes);
         if self.begun_bytes >= FLOOD_BYTES {
             self.set(true);
@@ -78,9 +84,8 @@ impl Flow {
             (self.begun, self.begun_bytes) = (None, 0);
         } else {
             self.resumes = None;
-            if now.saturating_duration_since(begun) > MOMENT {
+            if is_over {
                 self.set(false);
-                (self.begun, self.begun_bytes) = (None, 0);
             }
         }
         let listens = self.resumes.unwrap_or(now);
@@ -196,6 +201,26 @@ mod tests {
         assert_eq!(floods.count(), 0);
     }
 
+    /// What was printed long ago is not counted together with what is printed now.
+    #[test]
+    fn pieces_with_pauses_between_them_are_no_flood() {
+        let (floods, begun) = (Floods::default(), Instant::now());
+        let mut flow = floods.join();
+        for second in 0..10 {
+            flow.count(FLOOD_BYTES - 1, begun + Duration::from_secs(second));
+            assert_eq!(floods.count(), 0, "{second}");
+        }
+        flow.count(1, begun + Duration::from_secs(9) + MOMENT);
+        assert_eq!(floods.count(), 1);
+    }
+
+    #[test]
+    fn who_floods_not_quite_stays_at_the_rate_too() {
+        let workers = limits::Limits::default().workers();
+        let together = (workers * FLOOD_BYTES) as f64 / MOMENT.as_secs_f64();
+        assert!(together <= limits::FLOODS_BYTES_PER_SECOND as f64 * 1.01, "{together}");
+    }
+
     /// Where as many flood, a turn ends early enough for the pause to make up for it.
     #[test]
     fn turns_are_as_short_as_pauses() {
@@ -205,6 +230,8 @@ mod tests {
         flows.iter_mut().for_each(|flow| flow.count(FLOOD_BYTES, now));
         let pause = pause(50, flows[0].most_bytes());
         assert!(pause <= LONGEST && pause > LONGEST * 9 / 10, "{pause:?}");
+        let next = floods.join().most_bytes();
+        assert!((1..flows[0].most_bytes()).contains(&next), "a first turn of {next} bytes");
         drop(flows.drain(limits::FLOODS_AT_FULL_SPEED..));
         assert_eq!(flows[0].most_bytes(), usize::MAX);
     }
