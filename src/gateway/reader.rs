@@ -38,7 +38,7 @@ pub struct Permit {
 pub struct Reader {
     /// Messages in the order in which they came, those of one read together.
     pub inbox: Receiver<Vec<Incoming>>,
-    /// Says once that the client closed stdin while messages of it wait to be taken.
+    /// Says once that nothing more comes from the client, though messages of it may wait to be taken.
     pub hung_up: Receiver<()>,
     /// Never used: with it `hung_up` stays connected, and silent, when the thread has ended.
     _hang_up: Sender<()>,
@@ -123,7 +123,7 @@ impl Input {
                     }
                 };
                 if closes {
-                    return self.send(batch);
+                    return self.send_last(batch);
                 }
             }
             if !batch.is_empty() {
@@ -131,8 +131,8 @@ impl Input {
             }
         }
         match splitter.finish() {
-            Ok(()) => self.send(vec![Incoming::End]),
-            Err(fault) => self.send(vec![self.no_frame(fault, &splitter)]),
+            Ok(()) => self.send_last(vec![Incoming::End]),
+            Err(fault) => self.send_last(vec![self.no_frame(fault, &splitter)]),
         }
     }
 
@@ -187,12 +187,22 @@ impl Input {
         }
     }
 
+    /// Sends what nothing follows. It stands behind what waits for the client to read.
+    fn send_last(&self, batch: Vec<Incoming>) -> Result<(), Over> {
+        self.hang_up();
+        self.send(batch)
+    }
+
     /// Tells where the client closed stdin: the end of input itself stands behind what waits.
     fn watch(&self) {
-        if self.is_ready(PollFlags::empty()) {
-            // Once is enough.
-            self.hang_up.try_send(()).ok();
+        if self.is_ready(PollFlags::RDHUP) {
+            self.hang_up();
         }
+    }
+
+    fn hang_up(&self) {
+        // Once is enough.
+        self.hang_up.try_send(()).ok();
     }
 
     /// Whether one of these has happened to stdin, or its end.

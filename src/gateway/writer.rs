@@ -6,6 +6,7 @@
 //! Invariant: whole lines only, in the order given, and nothing after the first write that fails.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded, never, select};
 
@@ -22,6 +23,9 @@ pub struct Writer {
     written: Written,
     pen: Pen,
 }
+
+/// How often it is looked whether the client reads, once nothing else is left to do.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Takes stdout.
 pub fn start(stdout: OwnedFd) -> (Outbox, Writer) {
@@ -60,15 +64,16 @@ impl Writer {
                     let soon = Deadline::after(limits::SIGNAL_GRACE);
                     end = End { deadline: end.deadline.or_sooner(soon), is_hurried: true, ..end };
                 }
-                default(end.deadline.left()) => {
+                default(end.deadline.left().min(LOOK_EVERY)) => {
                     let now = self.written.bytes();
-                    if end.is_hurried || now == written_bytes {
+                    if !end.is_hurried && now != written_bytes {
+                        written_bytes = now;
+                        end.deadline = Deadline::after(limits::GRACE);
+                    } else if end.deadline.is_over() {
                         self.pen.stop();
                         self.ended.recv_timeout(limits::LINE_END_FOR).ok();
                         return end;
                     }
-                    written_bytes = now;
-                    end.deadline = Deadline::after(limits::GRACE);
                 }
             }
         }
@@ -94,7 +99,7 @@ fn write_all(pen: &Pen, outgoing: &Outgoing, alive: Sender<()>) {
 #[cfg(test)]
 mod tests {
     use std::io::{self, Read as _};
-    use std::time::Duration;
+    use std::time::Instant;
 
     use super::*;
     use crate::gateway::Ending;
@@ -125,6 +130,28 @@ mod tests {
         drop(writer);
         from.read_to_end(&mut all).unwrap();
         assert!(all == line.as_bytes().repeat(COUNT), "{} bytes", all.len());
+    }
+
+    /// The time for who reads nothing more begins with what was read last.
+    #[test]
+    fn who_has_read_something_is_gone_as_soon() {
+        let (mut from, to) = io::pipe().unwrap();
+        let (mut outbox, writer) = start(to.into());
+        outbox.send(&answer::error(None, false, Code::Parse, &"x".repeat(1_000_000)));
+        outbox.finish();
+        drop(outbox);
+        let begun = Instant::now();
+        let deadline = Deadline::after(limits::GRACE);
+        let end = End { ending: Ending::Normal, deadline, is_hurried: false };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::park_timeout(limits::GRACE / 5);
+                from.read_exact(&mut [0; 64 * 1024]).unwrap();
+            });
+            writer.finish(end, &never());
+        });
+        let took = begun.elapsed();
+        assert!(took > limits::GRACE && took < limits::GRACE * 8 / 5, "{took:?}");
     }
 
     /// Somebody reads, and not quickly enough: what is begun is written to its end, and nothing more.

@@ -791,6 +791,28 @@ fn the_end_of_input_is_noticed_though_nobody_reads() {
     assert!(closed.elapsed() > Duration::from_secs(4), "{:?}", closed.elapsed());
 }
 
+/// All that was said was read at once, and waits behind answers that nobody reads.
+#[test]
+fn an_end_that_was_read_is_noticed_though_nobody_reads() {
+    let home = Home::for_service(1);
+    let lists: String = (2..702).map(|id| format!("{}\n", list_tools(id))).collect();
+    let closed = Instant::now();
+    let mut gateways = ["", "\n"].map(|last| {
+        let mut gateway = Launch::mcp(home.path()).start_reading(false);
+        gateway.send(&[INITIALIZE.as_bytes(), lists.as_bytes(), last.as_bytes()].concat());
+        gateway.close_stdin();
+        gateway
+    });
+    let deadline = closed + Duration::from_secs(15);
+    for gateway in &mut gateways {
+        while gateway.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "still there");
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        assert!(closed.elapsed() > Duration::from_secs(4), "{:?}", closed.elapsed());
+    }
+}
+
 #[test]
 fn a_slow_reader_gets_everything_after_it_closed_stdin() {
     let home = Home::for_service(1);

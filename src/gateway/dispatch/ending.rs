@@ -21,10 +21,10 @@ pub(super) enum Phase {
     },
 }
 
-/// A client that closed stdin while it has not read what it asked for.
+/// A client from which nothing more comes while it has not read what it asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Unread {
-    /// What had been written to it when this was noticed.
+    /// What had been written to it when it was looked at last.
     written_bytes: usize,
     /// When it is gone, if nothing more was.
     pub(super) until: Deadline,
@@ -50,14 +50,13 @@ impl Unread {
 impl Dispatch {
     /// How the session ended, once nothing runs any more or the time for it is over.
     pub(super) fn end(&mut self) -> Option<End> {
-        if let (Phase::Open, Some(unread)) = (self.phase, self.unread)
-            && unread.until.is_over()
-        {
+        if let (Phase::Open, Some(unread)) = (self.phase, self.unread) {
             let written_bytes = self.outbox.written_bytes();
-            if written_bytes == unread.written_bytes {
+            if written_bytes != unread.written_bytes || self.outbox.has_room() {
+                self.unread = Some(Unread::since(written_bytes));
+            } else if unread.until.is_over() {
                 self.cut_everything();
             }
-            self.unread = Some(Unread::since(written_bytes));
         }
         let Phase::Ending { ending, deadline, cut, is_hurried } = self.phase else { return None };
         let end = End { ending, deadline, is_hurried };

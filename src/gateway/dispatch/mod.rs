@@ -47,7 +47,7 @@ pub struct Dispatch {
     /// The operator revoked the session: nothing is dispatched in it any more.
     is_revoked: bool,
     phase: Phase,
-    /// Set from when the client has closed stdin before everything of it was taken.
+    /// Set from when nothing more comes from the client, before everything of it was taken.
     unread: Option<Unread>,
     /// Messages that have come and were not looked at.
     taken: std::vec::IntoIter<Incoming>,

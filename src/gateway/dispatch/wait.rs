@@ -23,7 +23,7 @@ pub(super) enum Event {
     /// There may be room for answers again.
     Room,
     ClientGone,
-    /// The client closed stdin while messages of it wait to be taken.
+    /// Nothing more comes from the client, though messages of it may wait to be taken.
     HungUp,
     Signal,
     /// A deadline or a sign of life is due.
