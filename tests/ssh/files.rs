@@ -88,6 +88,21 @@ fn a_file_is_stored_whole_replaced_and_read_again() {
     assert_eq!(server.log().matches("Accepted publickey").count(), 1, "one connection served");
 }
 
+/// What the library had asked for ahead is no flood.
+#[test]
+fn files_longer_than_what_is_kept_are_read_over_one_connection() {
+    let (server, scene, there) = (Server::start(), Scene::new(), Folder::new("there"));
+    let target = scene.target(&server);
+    let path = there.path.join("file");
+    fs::write(&path, vec![7; 3 << 20]).unwrap();
+    for time in 0..10 {
+        let read = get(&scene, &target, &path, &there.path);
+        assert_eq!(read.got, Got::Read, "{time}");
+        assert_eq!((read.content.bytes.len(), read.content.end), (1 << 20, StdoutEnd::CutAtCap));
+    }
+    assert_eq!(server.log().matches("Accepted publickey").count(), 1, "one connection served");
+}
+
 /// S19.
 #[test]
 fn s19_a_path_that_leads_elsewhere_is_refused_and_nothing_is_there() {

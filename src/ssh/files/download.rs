@@ -16,6 +16,9 @@ use crate::ssh::seen::Stop;
 
 /// One read.
 const READ_BYTES: usize = 64 * 1024;
+const SMALLEST_BYTES: usize = 1024;
+/// The library asks the host for so many reads ahead. Source: libssh2's sftp.c, `sftp_read`.
+const READS_AHEAD: usize = 4;
 
 /// A file to read.
 pub struct Download<'a> {
@@ -84,7 +87,7 @@ pub(in crate::ssh) fn fetch(
         }
     };
     let mut sink = Collect::new(download.redactor, download.bytes);
-    let read = read(&files, &mut file, &mut sink).and_then(|end| {
+    let read = read(&files, &mut file, download.bytes, &mut sink).and_then(|end| {
         files.step(|| file.close())?;
         Ok(end)
     });
@@ -126,11 +129,19 @@ fn open(
 }
 
 /// Reads to the end of the file, or until more came than is kept. Whether it was the end.
-fn read(files: &Files<'_>, file: &mut File, sink: &mut Collect<'_>) -> Result<bool, Failure> {
+fn read(
+    files: &Files<'_>,
+    file: &mut File,
+    bytes: usize,
+    sink: &mut Collect<'_>,
+) -> Result<bool, Failure> {
     let mut buffer = vec![0; READ_BYTES];
+    let mut left = bytes.saturating_add(1);
     loop {
+        // What was asked for beyond what is kept would come all the same, and be of no use.
+        let room = (left / READS_AHEAD).clamp(SMALLEST_BYTES, READ_BYTES);
         let read = files.step(|| {
-            file.read(&mut buffer).map_err(|error| match error.kind() {
+            file.read(&mut buffer[..room]).map_err(|error| match error.kind() {
                 std::io::ErrorKind::WouldBlock => {
                     ssh2::Error::from_errno(ErrorCode::Session(AGAIN))
                 }
@@ -140,6 +151,7 @@ fn read(files: &Files<'_>, file: &mut File, sink: &mut Collect<'_>) -> Result<bo
         if read == 0 {
             return Ok(true);
         }
+        left = left.saturating_sub(read);
         files.link.used(read, meter::FILE);
         sink.push(&buffer[..read]);
         if sink.has_overflown() {
