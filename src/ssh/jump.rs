@@ -9,6 +9,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -20,7 +21,7 @@ use super::fault::Cause;
 use super::link::{Halt, Link, is_lost};
 use super::meter;
 use super::piece::Piece;
-use super::sluice::Flooded;
+use super::sluice::Signs;
 use super::target::Target;
 use crate::clock::Deadline;
 use crate::dial::Waiter;
@@ -32,7 +33,7 @@ const AHEAD_BYTES: u32 = 128 * 1024;
 /// The connection inside which another one runs.
 pub(super) struct Jump {
     host_keys: Vec<Vec<u8>>,
-    floods: Vec<Flooded>,
+    signs: Vec<Arc<Signs>>,
     /// The inner session's end, for ending it all.
     inner: OwnedFd,
     pump: Option<JoinHandle<()>>,
@@ -59,12 +60,12 @@ impl Jump {
         ours.set_nonblocking(true).map_err(|_| Cause::System)?;
         let inner = OwnedFd::from(inner);
         let host_keys = outer.host_keys().map(<[u8]>::to_vec).collect();
-        let floods = outer.floods().map(Flooded::clone).collect();
+        let signs = outer.signs().map(Arc::clone).collect();
         let stream = inner.try_clone().map_err(|_| Cause::System)?;
         let pump = Pump { ours, up: Piece::default(), down: Piece::default(), channel, outer };
         let thread = std::thread::Builder::new().name("ssh-jump".into());
         let pump = thread.spawn(move || pump.run()).map_err(|_| Cause::System)?;
-        Ok((stream, Self { host_keys, floods, inner, pump: Some(pump) }))
+        Ok((stream, Self { host_keys, signs, inner, pump: Some(pump) }))
     }
 
     /// The keys of the hosts on the way, the nearest last.
@@ -72,9 +73,9 @@ impl Jump {
         self.host_keys.iter()
     }
 
-    /// Where it is noted that one of them sends what is of no use.
-    pub(super) fn floods(&self) -> impl Iterator<Item = &Flooded> {
-        self.floods.iter()
+    /// What is known of the connections to them.
+    pub(super) fn signs(&self) -> impl Iterator<Item = &Arc<Signs>> {
+        self.signs.iter()
     }
 }
 

@@ -8,7 +8,7 @@
 
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,7 +20,7 @@ use super::jump::Jump;
 use super::meter::Framing;
 use super::public_key::PublicKey;
 use super::seen;
-use super::sluice::{Flooded, Moved, Sluice};
+use super::sluice::{Moved, Signs, Sluice};
 use crate::clock::Deadline;
 use crate::dial::{Stop, Waiter};
 use crate::limits;
@@ -268,15 +268,20 @@ impl Link {
         self.sluice.rest();
     }
 
-    /// Where it is noted that the host, or one on the way, sends what is of no use.
-    pub(super) fn floods(&self) -> impl Iterator<Item = &Flooded> {
-        let on_the_way = self.jump.iter().flat_map(Jump::floods);
-        std::iter::once(self.sluice.flooded()).chain(on_the_way)
+    /// What is known of the connection, and of those on the way.
+    pub(super) fn signs(&self) -> impl Iterator<Item = &Arc<Signs>> {
+        let on_the_way = self.jump.iter().flat_map(Jump::signs);
+        std::iter::once(self.sluice.signs()).chain(on_the_way)
     }
 
-    /// Whether it was ended for that.
+    /// Whether it was ended because the host, or one on the way, sent what is of no use.
     fn is_flooded(&self) -> bool {
-        self.floods().any(|flooded| flooded.load(Ordering::Acquire))
+        self.signs().any(|signs| signs.flooded())
+    }
+
+    /// Whether so much of that has come that another call could be ended for what came before it.
+    pub(super) fn is_worn(&self) -> bool {
+        self.signs().any(|signs| signs.worn())
     }
 
     /// What it was lost for.

@@ -17,8 +17,11 @@ use ssh2::{MethodType, Session};
 pub(super) const PIECE_BYTES: usize = 64 * 1024;
 /// The smallest one: a byte of output takes at least 36, under every cipher that is spoken.
 const SMALLEST_BYTES: usize = 32;
-/// What is left for the one packet that is on its way.
-const RESERVE_BYTES: usize = 64 * 1024;
+/// What output in small packets does not use up: it is for the packet on its way, and for what SSH itself needs while
+/// the call lasts.
+const RESERVE_BYTES: usize = 192 * 1024;
+/// With less than this no further call begins.
+const WORN_BYTES: usize = 128 * 1024;
 /// No packet is longer. Source: libssh2_priv.h, `LIBSSH2_PACKET_MAXPAYLOAD`.
 const PACKET_BYTES: usize = 40_000;
 /// A piece is at most so small a part of what is left.
@@ -57,14 +60,20 @@ impl Meter {
 
     /// How much may be given next; nothing once the allowance is used up.
     pub(super) fn piece(&self) -> usize {
-        let left = self.allowance.saturating_sub(self.useless);
-        // What is no packet of use by now becomes none, and needs no counting.
-        let piece = if self.since > PACKET_BYTES {
-            PIECE_BYTES
-        } else {
-            (left.saturating_sub(RESERVE_BYTES) / PART).clamp(SMALLEST_BYTES, PIECE_BYTES)
-        };
-        piece.min(left)
+        let left = self.left();
+        // What is no packet of use by now becomes none, and needs no counting. But there may be some behind it.
+        let spare =
+            if self.since > PACKET_BYTES { left } else { left.saturating_sub(RESERVE_BYTES) };
+        (spare / PART).clamp(SMALLEST_BYTES, PIECE_BYTES).min(left)
+    }
+
+    /// Whether another call might be ended for what came before it.
+    pub(super) fn is_worn(&self) -> bool {
+        self.left() < WORN_BYTES
+    }
+
+    fn left(&self) -> usize {
+        self.allowance.saturating_sub(self.useless)
     }
 
     /// The library was given so much.

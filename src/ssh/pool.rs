@@ -70,14 +70,19 @@ impl Pool {
                 let place = idle.links.iter().rposition(|kept| kept.key == key)?;
                 idle.links.remove(place)
             };
-            if kept.since.elapsed() < self.shared.idle_for && kept.link.is_open() {
-                return Some(kept.link);
+            let Kept { link, since, .. } = kept;
+            // A bastion may have sent something meanwhile.
+            if since.elapsed() < self.shared.idle_for && link.is_open() && !link.is_worn() {
+                return Some(link);
             }
         }
     }
 
-    /// Keeps a connection about which there is no doubt, where there is room.
+    /// Keeps a connection about which there is no doubt, where there is room and it is good for another call.
     pub(super) fn put(&self, key: Key, link: Link) {
+        if link.is_worn() {
+            return;
+        }
         link.rest();
         let mut idle = self.shared.lock();
         let alike = idle.links.iter().filter(|kept| kept.key == key).count();

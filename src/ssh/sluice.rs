@@ -22,8 +22,24 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use super::meter::Meter;
 use super::piece::Piece;
 
-/// Whether a host has sent what is of no use beyond what is allowed.
-pub(super) type Flooded = Arc<AtomicBool>;
+/// What is known of a connection where another thread drives it.
+#[derive(Default)]
+pub(super) struct Signs {
+    flooded: AtomicBool,
+    worn: AtomicBool,
+}
+
+impl Signs {
+    /// Whether the host has sent too much of what is of no use; it stays true.
+    pub(super) fn flooded(&self) -> bool {
+        self.flooded.load(Ordering::Acquire)
+    }
+
+    /// Whether too little of the allowance is left for another call.
+    pub(super) fn worn(&self) -> bool {
+        self.worn.load(Ordering::Acquire)
+    }
+}
 
 /// The two sides, and what is between them.
 pub(super) struct Sluice {
@@ -34,7 +50,7 @@ pub(super) struct Sluice {
     library: Arc<OwnedFd>,
     transit: Cell<Transit>,
     meter: Cell<Meter>,
-    flooded: Flooded,
+    signs: Arc<Signs>,
 }
 
 /// What is on its way.
@@ -74,7 +90,7 @@ impl Sluice {
             library: Arc::clone(&library),
             transit: Cell::default(),
             meter: Cell::new(Meter::new(allowance)),
-            flooded: Flooded::default(),
+            signs: Arc::default(),
         };
         Ok((sluice, library))
     }
@@ -163,7 +179,7 @@ impl Sluice {
         }
         let piece = self.meter.get().piece();
         if piece == 0 {
-            self.flooded.store(true, Ordering::Release);
+            self.signs.flooded.store(true, Ordering::Release);
             self.end();
             down.clear();
             transit.has_ended = true;
@@ -212,12 +228,13 @@ impl Sluice {
     pub(super) fn count(&self, note: impl FnOnce(&mut Meter)) {
         let mut meter = self.meter.get();
         note(&mut meter);
+        self.signs.worn.store(meter.is_worn(), Ordering::Release);
         self.meter.set(meter);
     }
 
-    /// Whether the host has sent too much of what is of no use; it stays true.
-    pub(super) fn flooded(&self) -> &Flooded {
-        &self.flooded
+    /// What is to be known elsewhere.
+    pub(super) fn signs(&self) -> &Arc<Signs> {
+        &self.signs
     }
 
     /// Whether the host has not ended the connection, as far as can be seen from here, and has all that was for it.

@@ -4,6 +4,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Result, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use ring::aead::chacha20_poly1305_openssh::{KEY_LEN, OpeningKey, SealingKey, TAG_LEN};
@@ -31,6 +32,8 @@ pub(crate) struct Host {
     pub(crate) port: u16,
     thread: Option<JoinHandle<()>>,
     listener: TcpListener,
+    /// The connection that is served.
+    stream: Arc<Mutex<Option<TcpStream>>>,
 }
 
 impl Host {
@@ -42,14 +45,18 @@ impl Host {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let accepting = listener.try_clone().unwrap();
+        let served = Arc::new(Mutex::default());
+        let stream = Arc::clone(&served);
         let thread = std::thread::spawn(move || {
             while let Ok((stream, _)) = accepting.accept() {
+                *served.lock().unwrap() = stream.try_clone().ok();
                 // Whoever is fed up with it closes the connection.
                 serve(&stream, when, &send).ok();
                 stream.shutdown(Shutdown::Both).ok();
+                *served.lock().unwrap() = None;
             }
         });
-        Self { port, thread: Some(thread), listener }
+        Self { port, thread: Some(thread), listener, stream }
     }
 }
 
@@ -57,6 +64,10 @@ impl Drop for Host {
     fn drop(&mut self) {
         // Wakes the thread, which accepts nothing after that.
         rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both).ok();
+        // A connection that is kept ends, too.
+        if let Some(stream) = &*self.stream.lock().unwrap() {
+            stream.shutdown(Shutdown::Both).ok();
+        }
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
@@ -85,6 +96,7 @@ fn serve(stream: &TcpStream, when: When, send: &impl Fn(&mut Wire) -> Result<()>
                 }
                 let name = 5 + number(&packet[1..]);
                 let channel = &packet[name..name + 4];
+                wire.channel = channel[3];
                 wire.put(&[&[91], channel, &[0; 4], &[0, 32, 0, 0], &[0, 0, 128, 0]].concat())?;
             }
             // Command, or subsystem.
@@ -92,10 +104,10 @@ fn serve(stream: &TcpStream, when: When, send: &impl Fn(&mut Wire) -> Result<()>
                 if when == When::BeforeStart {
                     send(&mut wire)?;
                 }
-                wire.put(&[99, 0, 0, 0, 0])?;
+                wire.put(&[99, 0, 0, 0, wire.channel])?;
                 if when == When::Started {
                     wire.flush()?;
-                    return send(&mut wire);
+                    send(&mut wire)?;
                 }
             }
             _ => {}
@@ -113,13 +125,24 @@ pub(crate) struct Wire {
     opening: Option<OpeningKey>,
     sent: u32,
     read: u32,
+    /// What the client calls the channel that it opened last.
+    pub(crate) channel: u8,
 }
 
 impl Wire {
     fn new(stream: &TcpStream) -> Result<Self> {
         let (reader, writer) = (BufReader::new(stream.try_clone()?), stream.try_clone()?);
         let (sealing, opening) = (None, None);
-        Ok(Self { reader, writer, batch: Vec::new(), sealing, opening, sent: 0, read: 0 })
+        Ok(Self {
+            reader,
+            writer,
+            batch: Vec::new(),
+            sealing,
+            opening,
+            sent: 0,
+            read: 0,
+            channel: 0,
+        })
     }
 
     /// Agrees on keys.

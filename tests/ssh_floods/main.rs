@@ -158,6 +158,7 @@ fn whoever_sends_what_is_of_no_use_takes_neither_memory_nor_time() {
     while_a_command_runs(&scene);
     output_without_end(&scene);
     ends_that_come_one_by_one(&scene);
+    many_calls_with_a_little_each(&scene, &server);
     files(&scene);
     behind_a_bastion(&scene, &server);
     a_stop_amid_output(&scene, &server);
@@ -239,12 +240,7 @@ fn whoever_sends_only_output_is_read_to_the_end(scene: &Scene) {
                 }
             }
         }
-        wire.put(&[&[98, 0, 0, 0, 0], text(b"exit-status").as_slice(), &[0, 0, 0, 0, 3]].concat())?;
-        wire.put(&[96, 0, 0, 0, 0])?;
-        wire.put(&[97, 0, 0, 0, 0])?;
-        wire.flush()?;
-        while wire.read()?[0] != 97 {}
-        Ok(())
+        exit(wire)
     });
     let begun = Instant::now();
     let seen = scene.run(&target_at(scene, &host), "true");
@@ -274,6 +270,41 @@ fn ends_that_come_one_by_one(scene: &Scene) {
         assert!(matches!(seen.life, Life::Ran { stopped: None, .. }), "{:?}", seen.life);
         assert_eq!(seen.stdout.bytes, b"x");
     }
+}
+
+/// Each call brings a little that is of no use, and together they bring more than a connection may.
+fn many_calls_with_a_little_each(scene: &Scene, bastion: &Server) {
+    let host = || {
+        Host::start(When::Started, |wire| {
+            for _ in 0..40 {
+                wire.put(&[&[2], text(&[0; 1000]).as_slice()].concat())?;
+            }
+            exit(wire)
+        })
+    };
+    let (near, behind) = (host(), host());
+    let via = Some(Box::new(Target { name: "bastion".into(), ..scene.target(bastion) }));
+    let direct = target_at(scene, &near);
+    let through = Target { via, ..target_at(scene, &behind) };
+    for target in [direct, through] {
+        watch("many calls", || {
+            for number in 0..30 {
+                assert_eq!(scene.run(&target, "true").life, exited(3), "{number}");
+            }
+        });
+    }
+}
+
+/// The end of a command in order.
+fn exit(wire: &mut Wire) -> Result<()> {
+    let about = |kind| [kind, 0, 0, 0, wire.channel];
+    let [status, end, closed] = [98, 96, 97].map(about);
+    wire.put(&[&status, text(b"exit-status").as_slice(), &[0, 0, 0, 0, 3]].concat())?;
+    wire.put(&end)?;
+    wire.put(&closed)?;
+    wire.flush()?;
+    while wire.read()?[0] != 97 {}
+    Ok(())
 }
 
 fn files(scene: &Scene) {
