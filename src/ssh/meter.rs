@@ -241,6 +241,21 @@ mod tests {
         }
     }
 
+    /// Output in small packets, a long silence in which only SSH speaks, and output again.
+    #[test]
+    fn small_output_leaves_something_for_what_ssh_itself_needs() {
+        let small = || (0..100_000).map(|_| of_use(CHACHA, 1));
+        let large = || (0..100).map(|_| of_use(CHACHA, 32 * 1024));
+        let mut meter = Meter::new(ALLOWANCE);
+        assert!(give(&mut meter, CHACHA, small()).0);
+        for _ in 0..600 {
+            meter.given(112);
+            meter.sent(80);
+        }
+        assert!(give(&mut meter, CHACHA, small().chain(large()).chain(small())).0);
+        assert!(!meter.is_worn());
+    }
+
     #[test]
     fn of_what_is_of_no_use_little_is_taken() {
         let useless = || Packet { bytes: 0, wire: 36 };

@@ -204,8 +204,13 @@ impl Wire {
 
     /// Sends a packet with the next ones.
     pub(crate) fn put(&mut self, payload: &[u8]) -> Result<()> {
+        self.put_padded(payload, 0)
+    }
+
+    /// The same, with so much more padding than is needed, which is a multiple of eight.
+    pub(crate) fn put_padded(&mut self, payload: &[u8], more: usize) -> Result<()> {
         let apart = if self.sealing.is_some() { 0 } else { 4 };
-        let padding = 4 + 7 - (apart + 1 + payload.len() + 4 + 7) % 8;
+        let padding = 4 + 7 - (apart + 1 + payload.len() + 4 + 7) % 8 + more;
         let length = u32::try_from(1 + payload.len() + padding).unwrap();
         let begin = self.batch.len();
         self.batch.extend(length.to_be_bytes());

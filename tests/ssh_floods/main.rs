@@ -86,6 +86,44 @@ fn for_no_stream(wire: &mut Wire) -> Result<()> {
     }
 }
 
+/// Output without a byte in it.
+fn empty_output(wire: &mut Wire) -> Result<()> {
+    loop {
+        wire.put(&data(0, b""))?;
+        wire.put(&extended(1, b""))?;
+    }
+}
+
+/// Room for input that nobody sends.
+fn room(wire: &mut Wire) -> Result<()> {
+    loop {
+        wire.put(&[93, 0, 0, 0, 0, 0, 0, 1, 0])?;
+    }
+}
+
+/// Requests in the command's channel, which are answered.
+fn requests(wire: &mut Wire) -> Result<()> {
+    let packet = [&[98, 0, 0, 0, 0], text(b"?").as_slice(), &[1]].concat();
+    loop {
+        wire.put(&packet)?;
+    }
+}
+
+/// Channels that nobody listens for, which are answered.
+fn channels(wire: &mut Wire) -> Result<()> {
+    let packet = [&[90], text(b"forwarded-tcpip").as_slice(), &[0; 28]].concat();
+    loop {
+        wire.put(&packet)?;
+    }
+}
+
+/// Output with as much padding as there may be.
+fn padded_output(wire: &mut Wire) -> Result<()> {
+    loop {
+        wire.put_padded(&data(0, b"x"), 240)?;
+    }
+}
+
 /// A byte of output, and as much as would go unseen if small packets were trusted.
 fn among_small_output(wire: &mut Wire) -> Result<()> {
     loop {
@@ -189,13 +227,18 @@ fn before_anything_is_begun(scene: &Scene) {
 
 fn while_a_command_runs(scene: &Scene) {
     type Send = fn(&mut Wire) -> Result<()>;
-    let cases: [(&str, Send); 8] = [
+    let cases: [(&str, Send); 13] = [
         ("nonsense", nonsense),
         ("large nonsense", large_nonsense),
         ("ignored", ignored),
         ("questions", questions),
         ("for no channel", for_no_channel),
         ("for no stream", for_no_stream),
+        ("empty output", empty_output),
+        ("room", room),
+        ("requests", requests),
+        ("channels", channels),
+        ("padded output", padded_output),
         ("among small output", among_small_output),
         ("among large output", among_large_output),
     ];
