@@ -11,6 +11,7 @@ mod scene;
 mod server;
 
 use std::io::Result;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use host::{Host, When, Wire, text};
@@ -18,7 +19,7 @@ use keyward::clock::Deadline;
 use keyward::credential::redact::Redactor;
 use keyward::cut::Cut;
 use keyward::ssh::{
-    Cause, Download, Got, HostKeyRule, Life, Put, RemoteStop, Stop, StopBy, Target, Upload,
+    Cause, Download, Got, HostKeyRule, Life, Put, RemoteStop, Run, Stop, StopBy, Target, Upload,
 };
 use scene::{Scene, cause, exited, stopped, wait_for, within};
 use server::Server;
@@ -197,6 +198,8 @@ fn whoever_sends_what_is_of_no_use_takes_neither_memory_nor_time() {
     output_without_end(&scene);
     ends_that_come_one_by_one(&scene);
     many_calls_with_a_little_each(&scene, &server);
+    a_flood_between_two_calls(&scene);
+    a_cut_amid_a_flood(&scene);
     files(&scene);
     behind_a_bastion(&scene, &server);
     a_stop_amid_output(&scene, &server);
@@ -334,6 +337,57 @@ fn many_calls_with_a_little_each(scene: &Scene, bastion: &Server) {
             for number in 0..30 {
                 assert_eq!(scene.run(&target, "true").life, exited(3), "{number}");
             }
+        });
+    }
+}
+
+/// It costs the connection that is kept, and no call.
+fn a_flood_between_two_calls(scene: &Scene) {
+    let host = Host::start(When::Started, |wire| {
+        exit(wire)?;
+        nonsense(wire)
+    });
+    let target = target_at(scene, &host);
+    for number in 0..5 {
+        let seen = watch("between", || scene.run_in(&target, "true", within(SPAN)));
+        assert_eq!(seen.life, exited(3), "{number}");
+    }
+}
+
+/// It takes effect at once, whatever the host sends.
+fn a_cut_amid_a_flood(scene: &Scene) {
+    type Send = fn(&mut Wire) -> Result<()>;
+    let cases: [(&str, Send); 3] = [
+        ("small output", small_output),
+        ("large output", large_output),
+        ("among large output", among_large_output),
+    ];
+    for (what, send) in cases {
+        let (begin, begun) = channel();
+        let host = Host::start(When::Started, move |wire| {
+            begin.send(()).ok();
+            send(wire)
+        });
+        let (target, cut) = (target_at(scene, &host), Cut::new().unwrap());
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| {
+                let redactor = Redactor::none();
+                let run = Run {
+                    command: "true",
+                    stdin: None,
+                    bounds: scene::bounds(),
+                    redactor: &redactor,
+                };
+                (scene.connections.run(&target, run, &cut).seen, Instant::now())
+            });
+            begun.recv().unwrap();
+            let cut_at = Instant::now();
+            assert!(cut.cut(), "{what}");
+            let (seen, ended) = run.join().unwrap();
+            assert_eq!(seen.life, stopped(Stop::Cut), "{what}");
+            let took = ended.saturating_duration_since(cut_at);
+            eprintln!("cut amid {what}: {took:?}");
+            assert!(took < LATE, "{what}: {took:?}");
         });
     }
 }
