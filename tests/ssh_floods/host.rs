@@ -150,15 +150,7 @@ impl Wire {
         self.writer.write_all(&[OUR_NAME, b"\r\n"].concat())?;
         let mut their_name = Vec::new();
         self.reader.read_until(b'\n', &mut their_name)?;
-        let mut ours = vec![20];
-        ours.extend([7; 16]);
-        for names in ["curve25519-sha256", "ssh-ed25519"] {
-            ours.extend(text(names.as_bytes()));
-        }
-        for names in ["chacha20-poly1305@openssh.com", "hmac-sha2-256", "none", ""] {
-            ours.extend([text(names.as_bytes()), text(names.as_bytes())].concat());
-        }
-        ours.extend([0; 5]);
+        let ours = proposal();
         self.put(&ours)?;
         self.flush()?;
         let theirs = self.read()?;
@@ -257,6 +249,20 @@ impl Wire {
         let plain = key.open_in_place(sequence, &mut packet, &tag).unwrap();
         Ok(plain[1..plain.len() - usize::from(plain[0])].to_vec())
     }
+}
+
+/// How keys may be agreed on.
+pub(crate) fn proposal() -> Vec<u8> {
+    let mut proposal = vec![20];
+    proposal.extend([7; 16]);
+    for names in ["curve25519-sha256", "ssh-ed25519"] {
+        proposal.extend(text(names.as_bytes()));
+    }
+    for names in ["chacha20-poly1305@openssh.com", "hmac-sha2-256", "none", ""] {
+        proposal.extend([text(names.as_bytes()), text(names.as_bytes())].concat());
+    }
+    proposal.extend([0; 5]);
+    proposal
 }
 
 /// Bytes with their length before them.

@@ -14,7 +14,7 @@ use std::io::Result;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use host::{Host, When, Wire, text};
+use host::{Host, When, Wire, proposal, text};
 use keyward::clock::Deadline;
 use keyward::credential::redact::Redactor;
 use keyward::cut::Cut;
@@ -118,6 +118,14 @@ fn channels(wire: &mut Wire) -> Result<()> {
     }
 }
 
+/// Keys are to be agreed on anew, and never are.
+fn proposals(wire: &mut Wire) -> Result<()> {
+    let packet = proposal();
+    loop {
+        wire.put(&packet)?;
+    }
+}
+
 /// Output with as much padding as there may be.
 fn padded_output(wire: &mut Wire) -> Result<()> {
     loop {
@@ -211,7 +219,8 @@ fn whoever_sends_what_is_of_no_use_takes_neither_memory_nor_time() {
 
 fn before_anything_is_begun(scene: &Scene) {
     type Send = fn(&mut Wire) -> Result<()>;
-    let cases: [(When, Send); 7] = [
+    let cases: [(When, Send); 8] = [
+        (When::BeforeLogin, proposals),
         (When::BeforeKeys, nonsense),
         (When::BeforeKeys, nonsense_in_plain),
         (When::BeforeKeys, ignored),
@@ -230,7 +239,7 @@ fn before_anything_is_begun(scene: &Scene) {
 
 fn while_a_command_runs(scene: &Scene) {
     type Send = fn(&mut Wire) -> Result<()>;
-    let cases: [(&str, Send); 13] = [
+    let cases: [(&str, Send); 14] = [
         ("nonsense", nonsense),
         ("large nonsense", large_nonsense),
         ("ignored", ignored),
@@ -241,6 +250,7 @@ fn while_a_command_runs(scene: &Scene) {
         ("room", room),
         ("requests", requests),
         ("channels", channels),
+        ("proposals", proposals),
         ("padded output", padded_output),
         ("among small output", among_small_output),
         ("among large output", among_large_output),
