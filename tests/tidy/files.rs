@@ -13,6 +13,7 @@ const TOP_LEVEL: &[&str] = &[
     "fixtures",
     "src",
     "tests",
+    "vendor",
 ];
 
 const LONGEST_FILE_LINES: usize = 400;
