@@ -119,7 +119,7 @@ fn flaw_of(owner: u32, mode: u32) -> Option<Flaw> {
     }
 }
 
-/// Opens a file to look at, whose record may be anybody's: one that is none, a pipe say, is an error and no wait.
+/// Opens a file of a record that may be anybody's, to look at: what is no file, a pipe say, is an error and no wait.
 pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty())?);

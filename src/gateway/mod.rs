@@ -1,7 +1,8 @@
 //! The running gateway: threads, channels, and what travels between them.
 //!
 //! Invariant: the reader owns stdin, the writer owns stdout, the dispatcher owns every call's
-//! state; each for life, and nobody else touches them.
+//! state; each for life, and nobody else touches them. The dispatcher holds the writer's pen while the writer's thread
+//! has nothing to write.
 
 pub mod descriptors;
 pub mod dispatch;
