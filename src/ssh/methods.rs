@@ -39,4 +39,28 @@ mod tests {
         }
         prefer(&session).unwrap();
     }
+
+    /// They are the library's own: none but these, which the README names.
+    #[test]
+    fn no_other_exchange_of_keys_is_spoken() {
+        const EXCHANGES: [&str; 12] = [
+            "mlkem768x25519-sha256",
+            "mlkem768nistp256-sha256",
+            "mlkem1024nistp384-sha384",
+            "curve25519-sha256",
+            "curve25519-sha256@libssh.org",
+            "ecdh-sha2-nistp256",
+            "ecdh-sha2-nistp384",
+            "ecdh-sha2-nistp521",
+            "diffie-hellman-group-exchange-sha256",
+            "diffie-hellman-group16-sha512",
+            "diffie-hellman-group18-sha512",
+            "diffie-hellman-group14-sha256",
+        ];
+        const EXTENSIONS: [&str; 2] = ["ext-info-c", "kex-strict-c-v00@openssh.com"];
+        let session = Session::new().unwrap();
+        let known = session.supported_algs(MethodType::Kex).unwrap();
+        assert_eq!(known, [EXCHANGES.as_slice(), &EXTENSIONS].concat());
+        assert_eq!(session.supported_algs(MethodType::CompCs).unwrap(), ["none"]);
+    }
 }

@@ -274,3 +274,64 @@ fn s26_an_agent_that_does_not_answer_costs_its_own_deadline() {
         assert!(begun.elapsed() < Duration::from_secs(1));
     });
 }
+
+/// Each algorithm that the README names and this machine's server knows, alone; and what is none of them.
+#[test]
+fn each_algorithm_is_spoken_and_no_other() {
+    let scene = Scene::new();
+    let spoken: [(&str, &str, &[&str]); 3] = [
+        (
+            "KexAlgorithms",
+            "kex",
+            &[
+                "mlkem768x25519-sha256",
+                "curve25519-sha256",
+                "curve25519-sha256@libssh.org",
+                "ecdh-sha2-nistp256",
+                "ecdh-sha2-nistp384",
+                "ecdh-sha2-nistp521",
+                "diffie-hellman-group-exchange-sha256",
+                "diffie-hellman-group16-sha512",
+                "diffie-hellman-group18-sha512",
+                "diffie-hellman-group14-sha256",
+            ],
+        ),
+        (
+            "Ciphers",
+            "cipher",
+            &[
+                "aes128-gcm@openssh.com",
+                "aes256-gcm@openssh.com",
+                "chacha20-poly1305@openssh.com",
+                "aes128-ctr",
+                "aes192-ctr",
+                "aes256-ctr",
+            ],
+        ),
+        (
+            "Ciphers aes128-ctr\nMACs",
+            "mac",
+            &[
+                "hmac-sha2-256-etm@openssh.com",
+                "hmac-sha2-512-etm@openssh.com",
+                "hmac-sha2-256",
+                "hmac-sha2-512",
+            ],
+        ),
+    ];
+    for (setting, what, ours) in spoken {
+        let known = output("ssh", &["-Q", what]);
+        let (both, others): (Vec<&str>, Vec<&str>) =
+            known.lines().partition(|name| ours.contains(name));
+        assert!(both.len() >= ours.len() - 1, "{known}");
+        for name in both {
+            let server = Server::with(&["ed25519"], &format!("{setting} {name}"));
+            let seen = scene.run(&scene.target(&server), "exit 3");
+            assert_eq!(seen.life, exited(3), "{name}\n{}", server.log());
+        }
+        let server = Server::with(&["ed25519"], &format!("{setting} {}", others.join(",")));
+        let seen = scene.run(&scene.target(&server), "exit 3");
+        assert_eq!(cause(&seen), &Cause::NoSession, "{others:?}\n{}", server.log());
+        wait_for("what the server says of it", || server.log().contains("no matching"));
+    }
+}
