@@ -219,8 +219,10 @@ fn what_is_not_kept_is_not_promised() {
 
 #[test]
 fn a_page_that_was_promised_is_kept_though_the_configuration_turns_faulty() {
-    let service = Service::start(|_| {
-        std::thread::park_timeout(std::time::Duration::from_millis(300));
+    let (written, is_written) = std::sync::mpsc::channel();
+    let is_written = std::sync::Mutex::new(is_written);
+    let service = Service::start(move |_| {
+        is_written.lock().unwrap().recv_timeout(super::harness::PATIENCE).unwrap();
         Reply::ok("", "x".repeat(100_000).as_bytes())
     });
     let home = Home::for_service(service.port);
@@ -229,6 +231,7 @@ fn a_page_that_was_promised_is_kept_though_the_configuration_turns_faulty() {
     gateway.say(&http_request(2, get(&service, "/repos/a")));
     service.wait_for_requests(1);
     home.folder.write("config.json", b"{");
+    written.send(()).unwrap();
     let structured = gateway.answer_to(2)["result"]["structuredContent"].take();
     let arguments =
         json!({ "call_id": structured["call_id"], "offset": structured["next_offset"] });
