@@ -24,7 +24,12 @@ pub enum Event {
     /// A session begins.
     SessionStarted(SessionStarted),
     /// A session ends.
-    SessionEnded(Counters),
+    SessionEnded {
+        /// What it counted.
+        counters: Counters,
+        /// What ended it, in a word of the README.
+        why: &'static str,
+    },
     /// An action is about to begin.
     Intent(Intent),
     /// A call whose intent is recorded has ended.
@@ -109,7 +114,7 @@ impl Event {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::SessionStarted(_) => "session_started",
-            Self::SessionEnded(_) => "session_ended",
+            Self::SessionEnded { .. } => "session_ended",
             Self::Intent(_) => "intent",
             Self::Ended(_) => "ended",
             Self::Refused(_) => "refused",
@@ -143,11 +148,15 @@ impl Event {
     fn members(&self, object: Object) -> Object {
         match self {
             Self::SessionStarted(started) => started.members(object),
-            Self::SessionEnded(Counters { frames, rejected, denied, actions }) => object
-                .number("frames", *frames)
-                .number("rejected", *rejected)
-                .number("denied", *denied)
-                .number("actions", *actions),
+            Self::SessionEnded { counters, why } => {
+                let Counters { frames, rejected, denied, actions } = counters;
+                object
+                    .number("frames", *frames)
+                    .number("rejected", *rejected)
+                    .number("denied", *denied)
+                    .number("actions", *actions)
+                    .text("why", why)
+            }
             Self::Intent(intent) => intent.members(object),
             Self::Ended(ended) => ended.members(object),
             Self::Refused(refused) => refused.members(object),

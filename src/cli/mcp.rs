@@ -72,7 +72,7 @@ fn serve(
     let parts = Parts { stdin, stdout, config, executor, rate, audit, witness, signals };
     let ending = gateway::serve(parts)?;
     let exit = match ending {
-        Ending::Normal => Exit::Done,
+        Ending::EndOfInput | Ending::ClientGone | Ending::Signal => Exit::Done,
         Ending::BrokenContract => Exit::BrokenContract,
     };
     Ok((exit, logging))

@@ -7,6 +7,7 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
+use super::Ending;
 use super::intent::intent;
 use super::keeping::Keeping;
 use crate::action::quote::{shell_in_line, words_in_line};
@@ -204,9 +205,9 @@ impl Journal {
     }
 
     /// Notes the end of the session, if it began.
-    pub fn end(&self, counters: Counters) {
+    pub fn end(&self, counters: Counters, ending: Ending) {
         if !matches!(self.begun, Begun::NotYet) {
-            self.ledger.note(&Event::SessionEnded(counters));
+            self.ledger.note(&Event::SessionEnded { counters, why: ending.as_str() });
         }
     }
 }

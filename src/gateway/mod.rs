@@ -61,13 +61,29 @@ pub struct Parts {
     pub signals: Receiver<()>,
 }
 
-/// How a gateway ended.
+/// Why a gateway ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// The client went away, or a signal came.
-    Normal,
+    /// The client closed stdin.
+    EndOfInput,
+    /// The client closed stdout, or reads nothing any more.
+    ClientGone,
+    /// A signal came.
+    Signal,
     /// The client broke the wire contract.
     BrokenContract,
+}
+
+impl Ending {
+    /// As it stands in the record.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::EndOfInput => "end_of_input",
+            Self::ClientGone => "client_gone",
+            Self::Signal => "signal",
+            Self::BrokenContract => "contract",
+        }
+    }
 }
 
 /// Serves one client until it is gone.

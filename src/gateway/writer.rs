@@ -142,7 +142,7 @@ mod tests {
         drop(outbox);
         let begun = Instant::now();
         let deadline = Deadline::after(limits::GRACE);
-        let end = End { ending: Ending::Normal, deadline, is_hurried: false };
+        let end = End { ending: Ending::EndOfInput, deadline, is_hurried: false };
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::park_timeout(limits::GRACE / 5);
@@ -169,7 +169,7 @@ mod tests {
                 std::thread::yield_now();
             }
             let deadline = Deadline::after(Duration::ZERO);
-            let end = End { ending: Ending::Normal, deadline, is_hurried: true };
+            let end = End { ending: Ending::EndOfInput, deadline, is_hurried: true };
             writer.finish(end, &never());
             let mut all = Vec::new();
             from.read_to_end(&mut all).unwrap();

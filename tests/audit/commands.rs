@@ -45,7 +45,7 @@ fn a_session() -> (Home, [String; 2], String) {
         audit.outcome(ended(call)).unwrap();
     }
     let counters = Counters { frames: 9, rejected: 1, denied: 2, actions: 2 };
-    audit.note(&Event::SessionEnded(counters));
+    audit.note(&Event::SessionEnded { counters, why: "signal" });
     assert!(audit.end(std::time::Duration::from_secs(10)));
     (home, calls.map(|call| call.to_string()), session.to_string())
 }

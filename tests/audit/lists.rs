@@ -42,7 +42,10 @@ fn lively() -> (Home, [CallId; 2]) {
     audit.intent(intent(calls[1])).unwrap();
     let state = State::OutcomeUnknown;
     audit.outcome(Ended { reason: Some(Reason::Deadline), ..Ended::new(calls[1], state) }).unwrap();
-    audit.note(&Event::SessionEnded(Counters { frames: 9, rejected: 1, denied: 2, actions: 2 }));
+    audit.note(&Event::SessionEnded {
+        counters: Counters { frames: 9, rejected: 1, denied: 2, actions: 2 },
+        why: "signal",
+    });
     assert!(audit.end(Duration::from_secs(10)));
     (home, calls)
 }

@@ -430,7 +430,7 @@ fn session_with(executor: impl keyward::execute::Execute + 'static, input: &[u8]
     { to_stdin }.write_all(input).unwrap();
     let mut output = String::new();
     { from_stdout }.read_to_string(&mut output).unwrap();
-    assert_eq!(serving.join().unwrap(), keyward::gateway::Ending::Normal);
+    assert_eq!(serving.join().unwrap(), keyward::gateway::Ending::EndOfInput);
     output.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

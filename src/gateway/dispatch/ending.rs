@@ -55,7 +55,7 @@ impl Dispatch {
             if written_bytes != unread.written_bytes || self.outbox.has_room() {
                 self.unread = Some(Unread::since(written_bytes));
             } else if unread.until.is_over() {
-                self.cut_everything();
+                self.cut_everything(Ending::ClientGone);
             }
         }
         let Phase::Ending { ending, deadline, cut, is_hurried } = self.phase else { return None };
@@ -81,11 +81,11 @@ impl Dispatch {
         }
     }
 
-    pub(super) fn cut_everything(&mut self) {
+    pub(super) fn cut_everything(&mut self, why: Ending) {
         self.calls.cut_all();
         let soon = Deadline::after(limits::SIGNAL_GRACE);
         let (ending, deadline) = match self.phase {
-            Phase::Open => (Ending::Normal, soon),
+            Phase::Open => (why, soon),
             Phase::Ending { ending, cut: false, .. } => (ending, soon),
             // A further signal extends nothing.
             Phase::Ending { ending, cut: true, deadline, .. } => (ending, deadline.or_sooner(soon)),

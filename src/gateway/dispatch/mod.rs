@@ -80,7 +80,7 @@ impl Dispatch {
         loop {
             if let Some(end) = self.end() {
                 let Counters { frames, rejected, denied, actions } = self.counters;
-                self.journal.end(self.counters);
+                self.journal.end(self.counters, end.ending);
                 log::info!(
                     "session ended: {frames} frames, {rejected} rejected, {denied} denied, {actions} actions"
                 );
@@ -100,7 +100,7 @@ impl Dispatch {
                     self.unread.get_or_insert_with(|| Unread::since(written_bytes));
                 }
                 Event::ClientGone => self.lose_client(),
-                Event::Signal => self.cut_everything(),
+                Event::Signal => self.cut_everything(Ending::Signal),
                 Event::Tick => self.tick(),
             }
         }
@@ -119,7 +119,7 @@ impl Dispatch {
 
     fn lose_client(&mut self) {
         self.outbox.close();
-        self.stop_taking(Ending::Normal);
+        self.stop_taking(Ending::ClientGone);
     }
 
     /// Whether the operator revoked the session; what runs in it is cut then.
@@ -134,7 +134,7 @@ impl Dispatch {
 
     fn take(&mut self, incoming: Incoming) {
         match incoming {
-            Incoming::End => self.stop_taking(Ending::Normal),
+            Incoming::End => self.stop_taking(Ending::EndOfInput),
             Incoming::Fault(fault, fingerprint) => {
                 self.counters.frames += 1;
                 self.reject(&fault, &fingerprint);

@@ -100,7 +100,7 @@ impl Dispatch {
         // What was begun before the end of input is finished within the grace period, all of it.
         let goes_on = match self.phase {
             Phase::Open => true,
-            Phase::Ending { ending, cut, .. } => ending == Ending::Normal && !cut,
+            Phase::Ending { ending, cut, .. } => ending != Ending::BrokenContract && !cut,
         };
         let refusal = if running.withdrawn || !goes_on {
             Err(Refusal::cancelled())

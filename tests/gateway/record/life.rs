@@ -1,6 +1,7 @@
 //! What is put on record of sessions and calls, and when.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -130,9 +131,37 @@ fn a_session_is_told_whole() {
     assert_eq!((&all[5]["state"], &all[5]["about"]), (&json!("rejected"), &json!("request")));
     let counters = ["frames", "rejected", "denied", "actions"].map(|name| all[6][name].as_u64());
     assert_eq!(counters, [Some(5), Some(1), Some(1), Some(1)], "{}", all[6]);
+    assert_eq!(all[6]["why"], "end_of_input");
     let session = &all[0]["session"];
     assert!(all.iter().all(|event| event["session"] == *session));
     assert_eq!(fs::read_dir(home.path().join("run")).unwrap().count(), 0, "files are left in run/");
+}
+
+#[test]
+fn what_ended_a_session_is_on_record() {
+    let home = Home::for_service(1);
+    let denied = |gateway: &mut Gateway| {
+        gateway.request(2, json!({ "method": "GET", "url": "http://x.test/" }));
+    };
+    let mut broken = start(&home);
+    denied(&mut broken);
+    broken.send(b"{\n");
+    broken.wait();
+    let mut signalled = start(&home);
+    denied(&mut signalled);
+    signalled.signal("TERM");
+    signalled.wait();
+    let mut gone = Launch::mcp(home.path()).start_reading(false);
+    let mut stdout = BufReader::new(gone.child.stdout.take().unwrap());
+    let asked = modern(http_request(2, json!({ "method": "GET", "url": "http://x.test/" })));
+    gone.say(&asked);
+    stdout.read_line(&mut String::new()).unwrap();
+    drop(stdout);
+    gone.say(&asked);
+    assert!(gone.child.wait().unwrap().success());
+    let ends = of_kind(home.path(), "session_ended");
+    let whys: Vec<&str> = ends.iter().map(|end| end["why"].as_str().unwrap()).collect();
+    assert_eq!(whys, ["contract", "signal", "client_gone"]);
 }
 
 #[test]

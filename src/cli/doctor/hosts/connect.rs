@@ -143,7 +143,7 @@ impl Visits {
     /// Ends the session; the first end that could not be recorded.
     fn end(mut self) -> Option<Unavailable> {
         let counters = Counters { actions: self.actions, ..Counters::default() };
-        self.audit.note(&Event::SessionEnded(counters));
+        self.audit.note(&Event::SessionEnded { counters, why: "done" });
         self.audit.end(limits::AUDIT_END_FOR);
         self.unrecorded.take()
     }
