@@ -52,10 +52,8 @@ impl Home {
             return Err(HomeFault::Missing(path));
         }
         trust::check_folder(&path).map_err(HomeFault::Untrusted)?;
-        let open_to_others =
-            std::fs::metadata(&path).is_ok_and(|home| home.mode() & FOR_OTHERS != 0);
-        if open_to_others {
-            return Err(HomeFault::Untrusted(TrustFault { path, flaw: Flaw::Readable }));
+        if let Some(flaw) = std::fs::metadata(&path).ok().and_then(|home| flaw_of(&home)) {
+            return Err(HomeFault::Untrusted(TrustFault { path, flaw }));
         }
         version::check(&path)?;
         Ok(Self(path))
@@ -260,13 +258,18 @@ impl Config {
     }
 }
 
+/// What keeps a folder from being a home, where nobody else can exchange it. One of root's is root's alone.
+fn flaw_of(home: &Metadata) -> Option<Flaw> {
+    let is_own = home.uid() == rustix::process::geteuid().as_raw();
+    let is_open = home.mode() & FOR_OTHERS != 0;
+    (!is_own).then_some(Flaw::Owner).or(is_open.then_some(Flaw::Readable))
+}
+
 /// What is wrong with the folder of a configuration.
 fn judge_home(config: &Path) -> Option<ConfigFault> {
     let home = config.parent()?;
-    let is_private = std::fs::metadata(home).is_ok_and(|found| {
-        let is_own = found.uid() == rustix::process::geteuid().as_raw();
-        found.is_dir() && is_own && found.mode() & FOR_OTHERS == 0
-    });
+    let is_private =
+        std::fs::metadata(home).is_ok_and(|found| found.is_dir() && flaw_of(&found).is_none());
     (!is_private).then(|| ConfigFault::HomeOpen(home.into()))
 }
 

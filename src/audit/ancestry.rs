@@ -54,8 +54,10 @@ mod tests {
             rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32)
         );
         assert!(found.windows(2).all(|pair| pair[0].started >= pair[1].started), "{found:?}");
-        assert!(found[0].executable.starts_with('/'), "{found:?}");
+        // Who started the tests may be another user.
+        assert!(found.iter().all(|it| it.executable.starts_with(['/', '('])), "{found:?}");
         let (own, _) = look(rustix::process::getpid().as_raw_nonzero().get()).unwrap();
         assert_eq!(own.user, rustix::process::getuid().as_raw());
+        assert!(own.executable.starts_with('/'), "{own:?}");
     }
 }

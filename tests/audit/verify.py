@@ -21,6 +21,7 @@ try:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 except ImportError:
     sys.exit(2)
 
@@ -280,10 +281,15 @@ def labeled(suite, kind, label, *rest):
     return expand(key, struct.pack(">H", length) + b"HPKE-v1" + suite + label + info, length)
 
 
+def public_bytes(private):
+    # In the words of every version of the package: `public_bytes_raw` came late.
+    return private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
+
+
 def hpke_open(private, enc, info, aad, sealed):
     kem, suite = b"KEM\x00\x20", b"HPKE\x00\x20\x00\x01\x00\x03"
     shared = private.exchange(X25519PublicKey.from_public_bytes(enc))
-    public = private.public_key().public_bytes_raw()
+    public = public_bytes(private)
     prk = labeled(kem, "extract", b"eae_prk", b"", shared)
     secret = labeled(kem, "expand", b"shared_secret", prk, enc + public, 32)
     context = (
@@ -298,7 +304,7 @@ def hpke_open(private, enc, info, aad, sealed):
 def open_row(private, chain, row):
     label = b"keyward record seal v1\0"
     bound = label + chain + struct.pack(">Q", row.seq) + row.prev
-    tag = hashlib.sha256(private.public_key().public_bytes_raw()).digest()[:8]
+    tag = hashlib.sha256(public_bytes(private)).digest()[:8]
     count = row.sealed[5]
     body_at = 6 + count * 88
     for number in range(count):

@@ -21,6 +21,8 @@ mod ends;
 mod killed;
 mod measure;
 mod ready;
+#[path = "../http_effects/root.rs"]
+mod root;
 mod scene;
 mod starts;
 mod streams;

@@ -10,7 +10,9 @@ use serde_json::{Value, json};
 
 use super::commands::everything;
 use super::harness::{Ended, Folder, Gateway, Home, Launch, config_for, http_request, keyward_bin};
+use super::own_root;
 use super::record::{ends_of, events, of_kind, verified};
+use super::root;
 use super::service::Service;
 
 /// What was found: the status, and each finding.
@@ -323,14 +325,14 @@ fn killed_beside(home: &Home, service: &Service) {
 
 #[test]
 fn a_disk_without_room_is_told() {
-    let place = Folder::new("disk");
+    let (place, beside) = (Folder::new("disk"), Folder::new("beside"));
+    // Whoever built it, this binary is one's own.
+    let program = beside.path().join("keyward");
+    fs::copy(keyward_bin(), &program).unwrap();
     let script = "mount -t tmpfs -o size=600k,mode=700 none \"$1\" && \"$0\" init --home \"$1/home\" >/dev/null && install -m 600 /dev/null \"$1/home/github-token\" && echo x >\"$1/home/github-token\" && exec \"$0\" doctor --json --home \"$1/home\"";
-    let user_flags: &[&str] =
-        if rustix::process::geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
-    let output = Command::new("unshare")
-        .args(user_flags)
-        .args(["--mount", "sh", "-c", script])
-        .arg(keyward_bin())
+    let output = own_root::unshare(&[], &[place.path(), beside.path()])
+        .args(["sh", "-c", script])
+        .arg(program)
         .arg(place.path())
         .output()
         .expect("unshare: apt-get install util-linux");
@@ -344,8 +346,8 @@ fn a_disk_without_room_is_told() {
 
 #[test]
 fn root_looks_as_the_homes_user_does() {
-    if !rustix::process::geteuid().is_root() {
-        // Nobody else can become another user; `homes_that_cannot_be_used` holds for them.
+    // `homes_that_cannot_be_used` holds for others.
+    if !root::may_try("doctor becomes the user whose home it is") {
         return;
     }
     let folder = Folder::new("root");
@@ -398,8 +400,7 @@ SUDO_UID="$6" exec /usr/local/bin/keyward doctor --json --home "$1/home"
 
 #[test]
 fn isolated_is_said_where_everything_was_shown() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("not tried: it takes root to have a host with two users");
+    if !root::may_try("doctor on a host with two users") {
         return;
     }
     // A member of docker, a further entry of sudo, the binary's mode, the caller; what is missing then.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::harness::{Folder, Gateway, Home, INITIALIZE, Launch, http_request, list_tools};
+use super::own_root;
 use super::service::Service;
 
 #[test]
@@ -225,7 +226,7 @@ fn the_first_request_may_come_late() {
 #[test]
 fn descriptor_1_is_stderr_and_descriptor_0_is_at_its_end() {
     let home = Home::for_service(1);
-    let mut gateway = Launch::mcp(home.path()).start();
+    let mut gateway = own_root::transparent(home.path());
     gateway.handshake();
     let descriptor =
         |number: u32| fs::read_link(format!("/proc/{}/fd/{number}", gateway.pid())).unwrap();
@@ -238,7 +239,7 @@ fn descriptor_1_is_stderr_and_descriptor_0_is_at_its_end() {
 #[test]
 fn the_process_is_hardened() {
     let home = Home::for_service(1);
-    let mut gateway = Launch::mcp(home.path()).start();
+    let mut gateway = own_root::transparent(home.path());
     gateway.handshake();
     let proc = |name: &str| fs::read_to_string(format!("/proc/{}/{name}", gateway.pid())).unwrap();
     let status = proc("status");
@@ -250,7 +251,8 @@ fn the_process_is_hardened() {
         proc("limits").lines().find(|line| line.starts_with("Max core file")).unwrap().to_owned();
     let words: Vec<&str> = core.split_whitespace().collect();
     assert_eq!(words[4..6], ["0", "0"], "{core}");
-    assert_eq!(fs::read_link(format!("/proc/{}/cwd", gateway.pid())).unwrap().to_str(), Some("/"));
+    let link = |name: &str| fs::read_link(format!("/proc/{}/{name}", gateway.pid())).unwrap();
+    assert_eq!(link("cwd"), link("root"));
     gateway.end();
 }
 

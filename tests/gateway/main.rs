@@ -1,6 +1,6 @@
 //! The release gate: the built program as a process, its real streams, a real HTTP service.
 //!
-//! - `harness`, `service`: what the tests are made with.
+//! - `harness`, `service`, `own_root`: what the tests are made with.
 //! - `record`: intents, ends and refusals on record; what happens where it cannot be written; storms. What
 //!   every answer says is compared with it after every test.
 //! - `ends`: how a session begins and ends, and what the process does to itself.
@@ -36,10 +36,13 @@ mod helpers;
 
 mod http;
 mod net;
+mod own_root;
 #[path = "../http_effects/server.rs"]
 #[allow(dead_code, reason = "the other suite uses the rest")]
 mod peer;
 mod record;
+#[path = "../http_effects/root.rs"]
+mod root;
 mod service;
 mod ssh;
 #[path = "../ssh/server.rs"]

@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::net::{IpAddr, TcpListener, UdpSocket};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::harness::{Folder, Gateway, Home, Launch, http_request};
+use super::own_root;
 
 const PORT: u16 = 8080;
 const PUBLIC: &str = "93.184.216.34";
@@ -21,8 +21,6 @@ const ADDRESSES: &[&str] =
 
 #[test]
 fn in_a_network_of_its_own() {
-    let user_flags: &[&str] =
-        if rustix::process::geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
     let folder = Folder::new("net");
     let resolver =
         folder.write("resolv.conf", b"nameserver 127.0.0.1\noptions timeout:1 attempts:1\n");
@@ -37,23 +35,11 @@ fn in_a_network_of_its_own() {
     let script = format!(
         "set -e; ip link set lo up; {add} mount --bind {} /etc/resolv.conf; \
          if test -e /etc/nsswitch.conf; then mount --bind {} /etc/nsswitch.conf; fi; \
-         exec \"$0\" net::inside --exact --ignored --nocapture",
+         exec \"$0\" \"$@\"",
         resolver.display(),
         switch.display()
     );
-    let output = Command::new("unshare")
-        .args(user_flags)
-        .args(["--net", "--mount", "sh", "-c", &script])
-        .arg(std::env::current_exe().unwrap())
-        .output()
-        .expect("unshare: apt-get install util-linux");
-    let (out, err) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(
-        output.status.success() && out.contains("1 passed"),
-        "needs namespaces (root, or user namespaces), mount and ip (apt-get install iproute2)\n\
-         --- command\nunshare {user_flags:?} --net --mount sh -c '{script}'\n--- stdout\n{out}\n--- stderr\n{err}"
-    );
+    own_root::run_test("net::inside", &["--net"], &[folder.path()], &["sh", "-c", &script]);
 }
 
 /// What the name server answers: the lists of a name in turn, the last one for ever.

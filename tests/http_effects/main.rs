@@ -32,6 +32,7 @@ mod network;
 mod packing;
 mod rate;
 mod redirects;
+mod root;
 mod server;
 mod tls;
 mod trust;

@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::scene::{
     GRACE, LIMIT, Scene, bounds, exited, signalled, stopped, text, wait_for, within,
 };
-use crate::server::{Server, signal};
+use crate::server::Server;
 
 #[test]
 fn a_command_runs_and_says_how_it_ended() {
@@ -62,7 +62,7 @@ fn s2_status_signal_and_loss_are_told_apart() {
     let has_come = (0..50).any(|_| {
         let command = "echo before; READY; sleep 30";
         let (seen, _) = scene.run_until_ready(&target, command, bounds(), |_| {
-            server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+            server.signal_servants("KILL");
         });
         assert_eq!(seen.life, stopped(Stop::Lost));
         assert_eq!(

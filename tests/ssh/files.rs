@@ -12,7 +12,7 @@ use keyward::cut::Cut;
 use keyward::ssh::{Cause, Download, Downloaded, FileCause, Got, Left, Put, Stop, Target, Upload};
 
 use crate::scene::{LIMIT, Scene, exited};
-use crate::server::{Folder, Server, signal};
+use crate::server::{Folder, Server};
 
 fn put(scene: &Scene, target: &Target, path: &Path, content: &[u8], allowed: &Path) -> Put {
     let deadline = Deadline::after(LIMIT);
@@ -181,7 +181,7 @@ fn a_deadline_and_a_cut_hold_for_files_too() {
         let upload = Upload { path, content: &content, mode: 0o600, deadline };
         let stop = |real: &str| {
             // From here on the server does nothing more.
-            server.connections().into_iter().for_each(|pid| signal(pid, "STOP"));
+            server.signal_servants("STOP");
             if is_cut {
                 cut.cut();
             }
@@ -197,7 +197,7 @@ fn a_deadline_and_a_cut_hold_for_files_too() {
         }
         assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
         assert_eq!(names(&there.path), [""; 0]);
-        server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+        server.signal_servants("KILL");
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use keyward::ssh::{Cause, HostKeyCause, HostKeyRule, Life, RemoteStop, Stop, StopBy, Target};
 
 use crate::scene::{LIMIT, Scene, bounds, cause, exited, stopped, wait_for};
-use crate::server::{Server, signal};
+use crate::server::Server;
 
 /// A host behind a bastion.
 fn behind(scene: &Scene, bastion: &Server, server: &Server) -> Target {
@@ -51,7 +51,7 @@ fn a_host_is_reached_through_a_bastion_whose_key_is_judged_too() {
 
     // The bastion goes away.
     let (seen, took) = scene.run_until_ready(&target, "READY; sleep 60", bounds(), |_| {
-        bastion.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+        bastion.signal_servants("KILL");
     });
     assert_eq!(seen.life, stopped(Stop::Lost));
     assert!(took < LIMIT / 4, "{took:?}");

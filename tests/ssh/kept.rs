@@ -58,13 +58,13 @@ fn one_that_died_is_replaced_before_the_command_is_sent_and_never_after() {
     let target = scene.target(&server);
     let file = server.folder.path.join("lines");
     assert_eq!(scene.run(&target, "exit 3").life, exited(3));
-    server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+    server.signal_servants("KILL");
     wait_for("it lives", || server.connections().is_empty());
     assert_eq!(scene.run(&target, "exit 4").life, exited(4));
     assert_eq!(logins(&server), 2);
     // One that only seems to stand.
     let before = Instant::now();
-    let asleep = server.connections();
+    let asleep = server.servants();
     asleep.iter().for_each(|pid| signal(*pid, "STOP"));
     assert_eq!(scene.run(&target, "exit 5").life, exited(5));
     assert!(before.elapsed() < Duration::from_secs(15), "{:?}", before.elapsed());
@@ -72,7 +72,7 @@ fn one_that_died_is_replaced_before_the_command_is_sent_and_never_after() {
     asleep.iter().for_each(|pid| signal(*pid, "KILL"));
     let command = format!("date >>{}; READY; sleep 60", file.display());
     let (seen, _) = scene.run_until_ready(&target, &command, bounds(), |_| {
-        server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+        server.signal_servants("KILL");
     });
     assert_eq!(seen.life, stopped(Stop::Lost));
     assert_eq!((logins(&server), server.folder.read("lines").lines().count()), (3, 1));

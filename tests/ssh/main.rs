@@ -20,6 +20,8 @@ mod host_keys;
 mod jumps;
 mod kept;
 mod logins;
+#[path = "../http_effects/root.rs"]
+mod root;
 mod scene;
 mod server;
 mod silence;

@@ -156,9 +156,23 @@ impl Server {
         self.sshd.id()
     }
 
-    /// The processes of its connections: whatever the listening one started.
+    /// Its connections, by the process of each that the listening one started.
     pub(crate) fn connections(&self) -> Vec<u32> {
         children_of(self.sshd.id())
+    }
+
+    /// All of sshd's own processes that serve its connections: where who logs in is not root, each has one that
+    /// watches and one below it that speaks.
+    pub(crate) fn servants(&self) -> Vec<u32> {
+        let watching = self.connections();
+        let below = watching.iter().flat_map(|pid| children_of(*pid));
+        let speaking: Vec<u32> = below.filter(|pid| is_sshd(*pid)).collect();
+        [watching, speaking].concat()
+    }
+
+    /// Sends a signal to all of them.
+    pub(crate) fn signal_servants(&self, name: &str) {
+        self.servants().into_iter().for_each(|pid| signal(pid, name));
     }
 
     /// The commands that run, by the variable that only they have.
@@ -274,6 +288,11 @@ pub(crate) fn children_of(parent: u32) -> Vec<u32> {
         fields.next() == Some(&parent.to_string()) && !is_zombie
     };
     processes().filter(is_child).collect()
+}
+
+/// By its name, which begins alike whatever it does for a connection.
+fn is_sshd(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("sshd"))
 }
 
 fn has_variable(pid: u32, variable: &str) -> bool {

@@ -154,14 +154,18 @@ fn s6_a_command_that_is_silent_for_45_seconds_is_waited_for() {
 fn s7_a_stopped_server_is_noticed_before_the_deadline() {
     let (server, scene) = (Server::start(), Scene::with(impatient()));
     let target = scene.target(&server);
-    let command = "echo before; READY; sleep 30";
-    let (seen, took) = scene.run_until_ready(&target, command, bounds(), |_| {
-        for connection in server.connections() {
-            crate::server::children_of(connection).into_iter().for_each(|pid| signal(pid, "STOP"));
-            signal(connection, "STOP");
-        }
+    // A server that is stopped may not have passed on yet what was said; once it has.
+    let has_come = (0..5).any(|_| {
+        let command = "echo before; READY; sleep 30";
+        let (seen, took) = scene.run_until_ready(&target, command, bounds(), |_| {
+            for connection in server.connections() {
+                let below = crate::server::children_of(connection);
+                below.into_iter().chain([connection]).for_each(|pid| signal(pid, "STOP"));
+            }
+        });
+        assert_eq!(seen.life, stopped(Stop::Lost));
+        assert!(took < LIMIT / 2, "{took:?}");
+        seen.stdout.bytes == b"before\n"
     });
-    assert_eq!(seen.life, stopped(Stop::Lost));
-    assert_eq!(seen.stdout.bytes, b"before\n");
-    assert!(took < LIMIT / 2, "{took:?}");
+    assert!(has_come);
 }

@@ -158,7 +158,7 @@ fn s20_an_end_of_which_nothing_was_said_is_no_success() {
     });
     assert_eq!(seen.life, signalled("KILL"));
     let (seen, _) = scene.run_until_ready(&target, "READY; sleep 60", bounds(), |_| {
-        server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+        server.signal_servants("KILL");
     });
     assert_eq!(seen.life, stopped(Stop::Lost), "and a lost connection stays one");
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::harness::{CANARY, Folder, Launch, PATIENCE, call_tool, list_tools};
+use super::super::root;
 use super::stage::{
     Stage, answer, assert_told, begin, brief, call, children, is_alive, program, rests, sh,
     sh_with, told_of, until, with,
@@ -353,8 +354,8 @@ fn without_proc_and_dev_helpers_work_or_are_refused() {
         "lasting": with(sh(r#": >"$WORK/ready"; (setsid sleep 600 &); exec sleep 600"#), &json!({ "timeout_seconds": 1 })),
     }));
     let hide = r#"mount -t tmpfs none /proc && mount -t tmpfs none /dev && exec "$0" "$@""#;
-    if !rustix::process::geteuid().is_root() {
-        // Only root can hide them without a user namespace, in which every folder of root's is a stranger's.
+    // Without a user namespace, that is, in which every folder of root's is a stranger's.
+    if !root::may_try("a gateway without /proc and /dev") {
         let home = stage.home.path().to_str().unwrap();
         let program = super::super::harness::keyward_bin();
         let words =

@@ -6,10 +6,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::super::harness::{
-    Gateway, Home, Launch, PATIENCE, call_tool, http_request, keyward_bin,
-};
+use super::super::harness::{Gateway, Home, Launch, PATIENCE, call_tool, http_request};
 use super::super::helpers::stage::{Stage, sh, until};
+use super::super::own_root;
 use super::super::service::Service;
 use super::{ends_of, events, of_kind, verified};
 
@@ -119,14 +118,8 @@ fn a_helper_of_a_gateway_that_was_killed_is_closed_too() {
 
 /// A gateway in a container of its own: other process ids, and none of others to be seen.
 fn contained(home: &Path) -> Gateway {
-    let user_flags: &[&str] =
-        if rustix::process::geteuid().is_root() { &[] } else { &["--user", "--map-root-user"] };
-    let script = "mount -t proc -o hidepid=2 none /proc && exec \"$0\" mcp --home \"$1\"";
-    let flags = ["--pid", "--fork", "--mount", "sh", "-c", script];
-    let program = keyward_bin();
-    let words = [program.to_str().unwrap(), home.to_str().unwrap()];
-    let words: Vec<&str> = user_flags.iter().chain(&flags).chain(&words).copied().collect();
-    let mut gateway = Launch::wrapped("unshare", &words).of_home(home).start();
+    let script = "mount -t proc -o hidepid=2 none /proc && exec \"$0\" \"$@\"";
+    let mut gateway = own_root::launch(&["--pid", "--fork"], &["sh", "-c", script], home).start();
     gateway.handshake();
     gateway
 }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::super::super::helpers::stage::assert_told;
-use super::super::super::sshd::signal;
 use super::{Live, Server, any_command, assert_balanced};
 
 /// One host at which every command is allowed, and is stopped like this.
@@ -72,7 +71,7 @@ fn s2_a_signal_a_status_and_a_lost_connection_are_told_apart() {
     failed(&client.exec("exit 137"), json!(137), Value::Null);
     let id = client.begin_exec(&live.ready_then("echo before; sleep 30"));
     live.wait_until_ready();
-    live.server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+    live.server.signal_servants("KILL");
     let told = client.answer(id);
     assert_told(&told, &json!({ "state": "outcome_unknown", "reason": "network" }));
     no_exit(&told);
@@ -149,7 +148,7 @@ fn s20_an_end_of_which_nothing_was_said_is_no_success() {
     let mut client = live.start();
     let id = client.begin_exec(&live.ready_then("sleep 30"));
     live.wait_until_ready();
-    live.server.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+    live.server.signal_servants("KILL");
     let told = client.answer(id);
     assert_told(&told, &json!({ "state": "outcome_unknown", "reason": "network" }));
     no_exit(&told);

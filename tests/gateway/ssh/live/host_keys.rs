@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::super::harness::Launch;
 use super::super::super::helpers::stage::assert_told;
 use super::super::super::record::of_kind;
-use super::super::super::sshd::{output, public_host_key, signal};
+use super::super::super::sshd::{output, public_host_key};
 use super::{
     Live, Server, any_command, assert_balanced, assert_connected, connected, host_fingerprint,
     logged_in, message_of,
@@ -172,7 +172,7 @@ fn a_host_is_reached_through_a_bastion_that_is_checked_like_any_other() {
     // Without it the host is not reached, also where it could be; what ran meanwhile is not known.
     let id = client.begin_exec(&live.ready_then("sleep 30"));
     live.wait_until_ready();
-    bastion.connections().into_iter().for_each(|pid| signal(pid, "KILL"));
+    bastion.signal_servants("KILL");
     let told = client.answer(id);
     assert_told(&told, &json!({ "state": "outcome_unknown", "reason": "network" }));
     client.end();
