@@ -18,6 +18,11 @@ impl Line {
         self.0.as_bytes()
     }
 
+    /// The same bytes, without a copy.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0.into_bytes()
+    }
+
     /// How many bytes it takes, without the LF.
     pub fn json_bytes(&self) -> usize {
         self.0.len() - 1
