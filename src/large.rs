@@ -20,6 +20,15 @@ pub fn copy(bytes: &[u8]) -> Vec<u8> {
     copy
 }
 
+/// Makes room for so many bytes more, by doubling; what becomes large goes back to the system afterwards.
+pub fn reserve(text: &mut String, more: usize) {
+    let needed = text.len() + more;
+    if needed > text.capacity() {
+        let doubled = needed.max(text.capacity().saturating_mul(2));
+        text.reserve_exact(capacity(doubled) - text.len());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,5 +40,18 @@ mod tests {
         assert_eq!(capacity(LARGE_BYTES), RETURNED_BYTES);
         assert_eq!(capacity(RETURNED_BYTES + 1), RETURNED_BYTES + 1);
         assert_eq!(copy(b"abc"), b"abc");
+    }
+
+    #[test]
+    fn what_grows_becomes_large_once() {
+        let mut text = String::new();
+        reserve(&mut text, 100);
+        assert!((100..LARGE_BYTES).contains(&text.capacity()));
+        text.push_str(&"x".repeat(LARGE_BYTES));
+        reserve(&mut text, LARGE_BYTES);
+        assert!(text.capacity() >= RETURNED_BYTES);
+        let large = text.capacity();
+        reserve(&mut text, RETURNED_BYTES / 2);
+        assert_eq!(text.capacity(), large);
     }
 }

@@ -112,12 +112,19 @@ pub fn outbox(pen: Pen, start: impl FnOnce(Outgoing) -> Start) -> (Outbox, Writt
 
 impl Outbox {
     /// Takes a line; it leaves with the next [`Outbox::flush`]. Without a client it goes nowhere.
-    pub fn send(&mut self, line: &Line) {
+    pub fn send(&mut self, line: Line) {
         if self.client_gone {
             return;
         }
-        self.waiting_bytes.fetch_add(line.as_bytes().len(), Ordering::SeqCst);
-        self.lines.extend_from_slice(line.as_bytes());
+        let bytes = line.as_bytes().len();
+        if bytes >= BATCH_BYTES {
+            // A long line is a batch of its own, so that it is not copied.
+            self.flush();
+            self.lines = line.into_bytes();
+        } else {
+            self.lines.extend_from_slice(line.as_bytes());
+        }
+        self.waiting_bytes.fetch_add(bytes, Ordering::SeqCst);
         if self.lines.len() >= BATCH_BYTES {
             self.flush();
         }
@@ -127,7 +134,7 @@ impl Outbox {
     /// up for as long as its calls run, each as long as the client's token in it.
     pub fn offer(&mut self, line: impl FnOnce() -> Line) {
         if self.has_room() {
-            self.send(&line());
+            self.send(line());
         }
     }
 

@@ -44,7 +44,9 @@ pub fn catalog(policy: &Policy) -> Vec<Tool> {
     }
     tools.extend(ssh::tools(policy));
     let helpers = policy.helpers().iter().filter(|helper| !helper.resolve_only());
-    let helpers: Vec<Tool> = helpers.map(|entry| helper(policy, entry)).collect();
+    let output = LazyCell::new(helper_output);
+    let helpers: Vec<Tool> =
+        helpers.map(|entry| helper(policy, entry, Arc::clone(&output))).collect();
     if !tools.is_empty() || !helpers.is_empty() {
         tools.push(result_read());
     }
@@ -55,7 +57,7 @@ pub fn catalog(policy: &Policy) -> Vec<Tool> {
 /// A tool by its name, with those helpers that only resolve for others.
 pub fn find(policy: &Policy, name: &str) -> Option<Tool> {
     let listed = catalog(policy).into_iter().find(|tool| tool.name == name);
-    listed.or_else(|| policy.helper(name).map(|entry| helper(policy, entry)))
+    listed.or_else(|| policy.helper(name).map(|entry| helper(policy, entry, helper_output())))
 }
 
 /// The host that a call of a tool for hosts names.
@@ -118,13 +120,13 @@ fn http_request(policy: &Policy) -> Tool {
 }
 
 /// A tool of the operator's. What it does to the world only the operator knows, so the hints say the worst.
-fn helper(policy: &Policy, entry: &Helper) -> Tool {
+fn helper(policy: &Policy, entry: &Helper, output: Arc<str>) -> Tool {
     Tool {
         name: entry.name().to_string().into(),
         title: entry.name().to_string().into(),
         description: entry.description().into(),
         input: ObjectSchema { properties: policy.tool_properties(entry) },
-        output: helper_output(),
+        output,
         annotations: Annotations {
             read_only: false,
             destructive: true,
@@ -206,7 +208,7 @@ fn result_read() -> Tool {
     }
 }
 
-fn http_output() -> Value {
+fn http_output() -> Arc<str> {
     output(
         &[Outcome::Success, Outcome::RemoteFailure],
         json!({
@@ -233,7 +235,7 @@ fn count() -> Value {
     json!({ "type": "integer" })
 }
 
-fn helper_output() -> Value {
+fn helper_output() -> Arc<str> {
     output(
         &[Outcome::Success, Outcome::LocalFailure],
         json!({
@@ -271,7 +273,7 @@ fn helper_output() -> Value {
 }
 
 /// Refusals fit too: some clients check the content of an error against this.
-fn output(outcomes: &[Outcome], mut properties: Value) -> Value {
+fn output(outcomes: &[Outcome], mut properties: Value) -> Arc<str> {
     let common = json!({
         "call_id": { "type": "string", "pattern": "^c_[0-9a-f]{32}$" },
         "state": { "type": "string", "enum": State::ALL.map(State::as_str) },
@@ -292,5 +294,7 @@ fn output(outcomes: &[Outcome], mut properties: Value) -> Value {
     if let (Value::Object(properties), Value::Object(common)) = (&mut properties, common) {
         properties.extend(common);
     }
-    json!({ "type": "object", "properties": properties, "required": ["call_id", "state"] })
+    let schema =
+        json!({ "type": "object", "properties": properties, "required": ["call_id", "state"] });
+    schema.to_string().into()
 }

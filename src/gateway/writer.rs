@@ -113,7 +113,7 @@ mod tests {
         let line = answer::error(None, false, Code::Parse, &"x".repeat(1000));
         const COUNT: usize = 2 * limits::OUTBOX;
         for _ in 0..COUNT {
-            outbox.send(&line);
+            outbox.send(line.clone());
             outbox.flush();
         }
         assert!(!outbox.has_room());
@@ -132,12 +132,30 @@ mod tests {
         assert!(all == line.as_bytes().repeat(COUNT), "{} bytes", all.len());
     }
 
+    #[test]
+    fn a_long_line_overtakes_no_short_one() {
+        let (mut from, to) = io::pipe().unwrap();
+        let (mut outbox, writer) = start(to.into());
+        let mut expected = Vec::new();
+        for bytes in [100, 20_000, 100, 200, 500_000, 300, 16 * 1024, 100] {
+            let line = answer::error(None, false, Code::Parse, &"x".repeat(bytes));
+            expected.extend_from_slice(line.as_bytes());
+            outbox.send(line);
+        }
+        outbox.finish();
+        drop(outbox);
+        drop(writer);
+        let mut all = Vec::new();
+        from.read_to_end(&mut all).unwrap();
+        assert!(all == expected, "{} bytes of {}", all.len(), expected.len());
+    }
+
     /// The time for who reads nothing more begins with what was read last.
     #[test]
     fn who_has_read_something_is_gone_as_soon() {
         let (mut from, to) = io::pipe().unwrap();
         let (mut outbox, writer) = start(to.into());
-        outbox.send(&answer::error(None, false, Code::Parse, &"x".repeat(1_000_000)));
+        outbox.send(answer::error(None, false, Code::Parse, &"x".repeat(1_000_000)));
         outbox.finish();
         drop(outbox);
         let begun = Instant::now();
@@ -162,7 +180,7 @@ mod tests {
             let (mut outbox, writer) = start(to.into());
             let line = answer::error(None, false, Code::Parse, &"x".repeat(line_bytes));
             let count = 2_000_000 / line_bytes;
-            (0..count).for_each(|_| outbox.send(&line));
+            (0..count).for_each(|_| outbox.send(line.clone()));
             outbox.flush();
             drop(outbox);
             while rustix::io::ioctl_fionread(&from).unwrap() < 32 * 1024 {

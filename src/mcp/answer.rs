@@ -18,6 +18,11 @@ impl Line {
         self.0.as_bytes()
     }
 
+    /// The same bytes, without a copy.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0.into_bytes()
+    }
+
     /// How many bytes it takes, without the LF.
     pub fn json_bytes(&self) -> usize {
         self.0.len() - 1
@@ -103,11 +108,20 @@ pub fn pong(id: &Id, revision: Revision) -> Line {
 
 /// The answer to `tools/list`: all tools, in their order, in one page.
 pub fn tools(id: &Id, revision: Revision, tools: &[Tool]) -> Line {
-    let tools: Vec<_> = tools.iter().map(|tool| tool.to_json(revision)).collect();
-    let mut result = json!({ "tools": tools });
-    add_modern_members(&mut result, revision);
-    add_cache_hints(&mut result, revision);
-    result_line(id, result)
+    // Tool by tool: as values, many tools together would take thirty times their text.
+    let mut result = Object::after(before("result", Some(id), 0));
+    let is_modern = revision.has_result_type();
+    if is_modern {
+        result = result
+            .raw("_meta", &meta().to_string())
+            .text("cacheScope", CACHE_SCOPE)
+            .text("resultType", "complete");
+    }
+    result = result.array("tools", tools.iter().map(|tool| tool.shown(revision)));
+    if is_modern {
+        result = result.number("ttlMs", TTL_MS);
+    }
+    Line(result.end() + AFTER)
 }
 
 /// The answer to `tools/call`.
@@ -183,10 +197,13 @@ fn add_modern_members(result: &mut Value, revision: Revision) {
 }
 
 /// Tools come and go with a restart only, but the next process may be another one.
+const TTL_MS: u64 = 60_000;
+const CACHE_SCOPE: &str = "private";
+
 fn add_cache_hints(result: &mut Value, revision: Revision) {
     if revision.has_result_type() {
-        result["ttlMs"] = 60_000.into();
-        result["cacheScope"] = "private".into();
+        result["ttlMs"] = TTL_MS.into();
+        result["cacheScope"] = CACHE_SCOPE.into();
     }
 }
 
@@ -205,7 +222,15 @@ fn error_line(id: Option<&Id>, omit_unknown_id: bool, error: &str) -> Line {
 }
 
 fn line(member: &str, json: &str, id: Option<&Id>) -> Line {
-    let mut text = String::with_capacity(json.len() + 64);
+    let mut text = before(member, id, json.len());
+    text.push_str(json);
+    text.push_str(AFTER);
+    Line(text)
+}
+
+/// What stands in a line before the value of a member, with room for so many bytes of that.
+fn before(member: &str, id: Option<&Id>, bytes: usize) -> String {
+    let mut text = String::with_capacity(bytes + 64);
     text.push_str("{\"jsonrpc\":\"2.0\",");
     if let Some(id) = id {
         text.push_str("\"id\":");
@@ -214,7 +239,8 @@ fn line(member: &str, json: &str, id: Option<&Id>) -> Line {
     }
     write_string(&mut text, member);
     text.push(':');
-    text.push_str(json);
-    text.push_str("}\n");
-    Line(text)
+    text
 }
+
+/// What stands in a line after that.
+const AFTER: &str = "}\n";

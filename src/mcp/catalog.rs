@@ -5,12 +5,14 @@
 
 use std::borrow::Cow;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::revision::Revision;
 use crate::limits;
 use crate::wire::json::{Json, Kind};
+use crate::wire::write::Object;
 
 /// A tool as the wiring offers it.
 #[derive(Debug)]
@@ -23,8 +25,8 @@ pub struct Tool {
     pub description: String,
     /// Its arguments.
     pub input: ObjectSchema,
-    /// The JSON Schema of its structured content.
-    pub output: Value,
+    /// The JSON Schema of its structured content, as text: many tools have the same.
+    pub output: Arc<str>,
     /// Hints for clients.
     pub annotations: Annotations,
 }
@@ -226,27 +228,26 @@ impl Schema {
 
 impl Tool {
     /// The tool as `tools/list` shows it to a client of the given revision.
-    pub(crate) fn to_json(&self, revision: Revision) -> Value {
-        let mut tool = json!({
-            "name": self.name,
-            "description": self.description,
-            "inputSchema": self.input.to_json(),
-        });
-        if revision.has_structured_content() {
-            tool["title"] = self.title.as_ref().into();
-            tool["outputSchema"] = self.output.clone();
-        }
+    pub(crate) fn shown(&self, revision: Revision) -> String {
+        let mut tool = Object::new();
         if revision.has_annotations() {
             let Annotations { read_only, destructive, idempotent, open_world } = self.annotations;
-            tool["annotations"] = json!({
-                "title": self.title,
-                "readOnlyHint": read_only,
-                "destructiveHint": destructive,
-                "idempotentHint": idempotent,
-                "openWorldHint": open_world,
-            });
+            let annotations = Object::new()
+                .boolean("destructiveHint", destructive)
+                .boolean("idempotentHint", idempotent)
+                .boolean("openWorldHint", open_world)
+                .boolean("readOnlyHint", read_only)
+                .text("title", &self.title);
+            tool = tool.raw("annotations", &annotations.end());
         }
-        tool
+        tool = tool
+            .text("description", &self.description)
+            .value("inputSchema", &self.input.to_json())
+            .text("name", &self.name);
+        if revision.has_structured_content() {
+            tool = tool.raw("outputSchema", &self.output).text("title", &self.title);
+        }
+        tool.end()
     }
 }
 
@@ -318,5 +319,41 @@ mod tests {
         assert_eq!(shown["required"], json!(["method", "url"]));
         assert_eq!(shown["properties"]["count"]["maximum"], 9);
         assert_eq!(shown["properties"]["json"]["anyOf"].as_array().unwrap().len(), 6);
+    }
+
+    #[test]
+    fn what_is_shown_grows_with_the_revision_and_stays_on_one_line() {
+        const BROKEN: &str = "a\n\u{85}\u{2028}\u{7f}";
+        let mut input = schema();
+        input.properties[0].description = BROKEN.into();
+        let tool = Tool {
+            name: "a".into(),
+            title: "A".into(),
+            description: BROKEN.into(),
+            input,
+            output: "{\"type\":\"object\"}".into(),
+            annotations: Annotations {
+                read_only: true,
+                destructive: false,
+                idempotent: true,
+                open_world: false,
+            },
+        };
+        let mut expected =
+            json!({ "name": "a", "description": BROKEN, "inputSchema": tool.input.to_json() });
+        let annotations = json!({ "title": "A", "readOnlyHint": true, "destructiveHint": false,
+            "idempotentHint": true, "openWorldHint": false });
+        for revision in Revision::HANDSHAKE.into_iter().rev().chain([Revision::MODERN]) {
+            if revision >= Revision::V2025March {
+                expected["annotations"] = annotations.clone();
+            }
+            if revision >= Revision::V2025June {
+                expected["title"] = "A".into();
+                expected["outputSchema"] = json!({ "type": "object" });
+            }
+            let shown = tool.shown(revision);
+            assert!(!shown.contains(char::is_control) && !shown.contains('\u{2028}'), "{shown:?}");
+            assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), expected, "{revision:?}");
+        }
     }
 }

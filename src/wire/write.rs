@@ -1,6 +1,9 @@
 //! JSON as it goes out: one line, with nothing in it that any reader takes for the end of a line.
 
+use serde_json::Value;
+
 use super::json::Json;
+use crate::large;
 
 /// Builds one JSON object, member by member, in the order of the calls.
 #[derive(Clone, Debug)]
@@ -13,6 +16,12 @@ impl Object {
         let mut json = String::with_capacity(512);
         json.push('{');
         Self(json)
+    }
+
+    /// An object without members that stands behind a text.
+    pub fn after(mut text: String) -> Self {
+        text.push('{');
+        Self(text)
     }
 
     /// Adds a string.
@@ -56,14 +65,36 @@ impl Object {
         self
     }
 
-    /// The object as JSON.
+    /// Adds a value, its strings escaped as [`write_string`] does.
+    pub fn value(mut self, name: &str, value: &Value) -> Self {
+        self.name(name);
+        write_compact(&mut self.0, &value.to_string());
+        self
+    }
+
+    /// Adds an array of values that are JSON of our own already, each on one line. It may become large.
+    pub fn array(mut self, name: &str, elements: impl Iterator<Item = String>) -> Self {
+        self.name(name);
+        self.0.push('[');
+        for (place, element) in elements.enumerate() {
+            large::reserve(&mut self.0, element.len() + 1);
+            if place > 0 {
+                self.0.push(',');
+            }
+            self.0.push_str(&element);
+        }
+        self.0.push(']');
+        self
+    }
+
+    /// The object as JSON, with the text that it stands behind.
     pub fn end(mut self) -> String {
         self.0.push('}');
         self.0
     }
 
     fn name(&mut self, name: &str) {
-        if self.0.len() > 1 {
+        if !self.0.ends_with('{') {
             self.0.push(',');
         }
         write_string(&mut self.0, name);
@@ -232,5 +263,19 @@ mod tests {
             .end();
         assert_eq!(json, r#"{"a":"x\"","c":"","d":18446744073709551615,"e":false,"f":[1]}"#);
         assert_eq!(Object::new().end(), "{}");
+    }
+
+    #[test]
+    fn objects_stand_behind_a_text_and_hold_arrays_and_values() {
+        let elements = |count| (0..count).map(|number: u32| format!("{{\"n\":{number}}}"));
+        let json = Object::after("{\"x\":".into())
+            .array("none", elements(0))
+            .array("some", elements(2))
+            .value("value", &serde_json::json!(["\u{85}", "\u{2028}\\\""]))
+            .end();
+        assert_eq!(
+            json,
+            r#"{"x":{"none":[],"some":[{"n":0},{"n":1}],"value":["\u0085","\u2028\\\""]}"#
+        );
     }
 }

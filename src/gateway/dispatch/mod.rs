@@ -159,7 +159,7 @@ impl Dispatch {
         };
         if fault.is_answered() {
             let omit = self.dialogue.omits_unknown_id();
-            self.outbox.send(&answer::error(fault.id(), omit, code, fault.message()));
+            self.outbox.send(answer::error(fault.id(), omit, code, fault.message()));
         }
         if fault.closes() {
             self.stop_taking(Ending::BrokenContract);
@@ -169,7 +169,7 @@ impl Dispatch {
     /// Ends the session on a message that is well-formed and must not be: answered without its id.
     fn break_off(&mut self, message: &str) {
         let omit = self.dialogue.omits_unknown_id();
-        self.outbox.send(&answer::error(None, omit, Code::InvalidRequest, message));
+        self.outbox.send(answer::error(None, omit, Code::InvalidRequest, message));
         self.stop_taking(Ending::BrokenContract);
     }
 
@@ -209,7 +209,7 @@ impl Dispatch {
             },
         };
         if let Some(line) = line {
-            self.outbox.send(&line);
+            self.outbox.send(line);
         }
     }
 
@@ -243,7 +243,7 @@ impl Dispatch {
             self.kept.keep(call, body, kept_bytes);
         }
         if !running.withdrawn {
-            self.outbox.send(&line);
+            self.outbox.send(line);
         }
     }
 }

@@ -126,7 +126,7 @@ impl Dispatch {
         if let Err(refusal) = refusal {
             let line = self.refuse(&asking, refusal);
             if !running.withdrawn {
-                self.outbox.send(&line);
+                self.outbox.send(line);
             }
         }
     }

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::harness::{CANARY, Launch, list_tools};
-use super::stage::{Stage, assert_told, brief, call, number, program, sh, sh_with, told_of, with};
+use super::stage::{
+    Stage, assert_told, brief, call, memory_kib, number, program, sh, sh_with, told_of, with,
+};
 
 /// Prints each of its words between brackets, and leaves a mark that it ran.
 const SHOW: &str = r#"for word in "$@"; do printf '<%s>' "$word"; done; echo "$#" >>"$WORK/ran""#;
@@ -432,5 +434,24 @@ fn a_json_result_that_is_cut_is_not_called_wrong() {
         &json!({ "state": "completed", "outcome": "success", "body_end": "cut_at_read_cap" }),
     );
     assert!(told.get("result").is_none());
+    gateway.end();
+}
+
+/// A client may keep a gateway open for days: what one list took is neither kept nor taken again by the next.
+#[test]
+fn a_list_of_many_tools_takes_little_more_than_its_text() {
+    const GROWTH_KIB: u64 = 8 * 1024;
+    let entries = (0..300).map(|number| (format!("all_{number}"), every_type()));
+    let stage = Stage::new(Value::Object(entries.collect()));
+    let mut gateway = stage.start();
+    let before_kib = memory_kib(gateway.pid(), "VmHWM");
+    for id in 10..14 {
+        let answer = gateway.ask(&list_tools(id));
+        let tools = answer["result"]["tools"].as_array().unwrap();
+        assert_eq!(tools.len(), 301);
+        assert_eq!(tools[1]["outputSchema"], tools[300]["outputSchema"]);
+    }
+    let grown_kib = memory_kib(gateway.pid(), "VmHWM") - before_kib;
+    assert!(grown_kib <= GROWTH_KIB, "{grown_kib} KiB more than {before_kib} KiB");
     gateway.end();
 }
