@@ -11,10 +11,13 @@ use std::path::{Path, PathBuf};
 use super::chain::{self, Chain, Settings};
 use super::contents::{Origin, Predecessor, Start};
 use super::head::Head;
+use super::lock::Lock;
 use super::recipient::Recipient;
 use super::row::{ChainId, Hash, Place, Row};
 use super::signing::SigningKey;
 use super::{Unavailable, folder, random};
+use crate::clock::Deadline;
+use crate::limits;
 
 /// What was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -140,8 +143,9 @@ pub fn renew(audit: &Path, now_ms: u64) -> Result<ChainId, CreateFault> {
         Err(Unavailable::KeyLost) => {}
         Err(fault) => return Err(CreateFault::Record(fault)),
     }
-    let lock = folder::open_to_read(&audit.join("lock"))?;
-    lock.lock()?;
+    let lock = Lock::new(folder::open_to_read(&audit.join("lock"))?, audit)?;
+    let _held =
+        lock.acquire(Deadline::after(limits::AUDIT_LOCK_FOR)).map_err(CreateFault::Record)?;
     let old = head(audit)?.ok_or(CreateFault::Record(Unavailable::Headless))?;
     let marker = audit.join(LEAVING).with_extension("new");
     renewed(&marker, &folder::read(&audit.join("head"))?)?;

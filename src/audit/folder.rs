@@ -4,7 +4,7 @@
 //! a file system of this machine.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, BufRead, BufReader, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -34,37 +34,37 @@ pub(super) fn torn(folder: &Path, segment: u64, nth: u32) -> PathBuf {
 /// # Errors
 /// The folder cannot be listed.
 pub fn segments(folder: &Path) -> io::Result<Vec<u64>> {
-    let mut numbers = numbered(folder, ".jsonl")?;
-    numbers.retain(|number| segment(folder, *number).file_name().is_some());
-    numbers.dedup();
-    Ok(numbers)
+    let number = |name: &str| {
+        let number = name.strip_suffix(".jsonl")?.parse().ok()?;
+        is_called(&segment(folder, number), name).then_some(number)
+    };
+    named(folder, number)
 }
 
 /// The torn tails that are kept: of which segment, and the file.
 pub(super) fn torn_files(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
-    let mut files = Vec::new();
-    for number in numbered(folder, ".torn")? {
-        let paths = (0..).map(|nth| torn(folder, number, nth)).take_while(|path| path.exists());
-        files.extend(paths.map(|path| (number, path)));
-    }
-    files.dedup();
-    Ok(files)
+    let place = |name: &str| {
+        let name_of = name.strip_suffix(".torn")?;
+        let (number, nth) = name_of.split_once('.').unwrap_or((name_of, "0"));
+        let (number, nth) = (number.parse().ok()?, nth.parse().ok()?);
+        is_called(&torn(folder, number, nth), name).then_some((number, nth))
+    };
+    let places = named(folder, place)?;
+    Ok(places.into_iter().map(|(number, nth)| (number, torn(folder, number, nth))).collect())
 }
 
-fn numbered(folder: &Path, ending: &str) -> io::Result<Vec<u64>> {
-    let mut numbers = Vec::new();
+/// What the names in a folder say, in order; a name in another spelling says nothing.
+fn named<T: Ord>(folder: &Path, read: impl Fn(&str) -> Option<T>) -> io::Result<Vec<T>> {
+    let mut all = Vec::new();
     for entry in std::fs::read_dir(folder)? {
-        let name = entry?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(ending));
-        let canonical = |number: &u64| number.to_string().len() <= 6 || ending == ".jsonl";
-        let number = number.and_then(|text| {
-            let plain = text.len() >= 6 && text.bytes().all(|byte| byte.is_ascii_digit());
-            plain.then(|| text.parse::<u64>().ok()).flatten()
-        });
-        numbers.extend(number.filter(canonical));
+        all.extend(entry?.file_name().to_str().and_then(&read));
     }
-    numbers.sort_unstable();
-    Ok(numbers)
+    all.sort_unstable();
+    Ok(all)
+}
+
+fn is_called(path: &Path, name: &str) -> bool {
+    path.file_name().is_some_and(|it| it == name)
 }
 
 /// Opens a file of the record that is there in each that is whole.
@@ -130,11 +130,26 @@ pub(super) fn open_to_read(path: &Path) -> io::Result<File> {
     Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name} is not a regular file")))
 }
 
-/// Reads such a file whole.
+/// The most that is read of a small file: longer than a torn tail, the longest of them, can be.
+const SMALL_BYTES: u64 = 2 * limits::AUDIT_ROW_BYTES as u64 + 1;
+
+/// Reads such a file whole; of one that is longer than any of ours, so much that this is seen.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open_to_read(path)?.read_to_end(&mut bytes)?;
+    open_to_read(path)?.take(SMALL_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Reads a line, its line feed included; of one that is longer than any row, so much that this is seen.
+pub(super) fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    reader.take(limits::AUDIT_ROW_BYTES as u64 + 2).read_until(b'\n', line)
+}
+
+/// The first line of such a file.
+pub(super) fn first_line(path: &Path) -> io::Result<Vec<u8>> {
+    let mut line = Vec::new();
+    read_line(&mut BufReader::with_capacity(4096, open_to_read(path)?), &mut line)?;
+    Ok(line)
 }
 
 /// Makes a file that is not there yet.

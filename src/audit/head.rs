@@ -44,17 +44,22 @@ impl Head {
 
     /// Reads the file. `None` where it makes no sense.
     pub(super) fn read(file: &File) -> io::Result<Option<Self>> {
-        let mut bytes = [0; FILE_BYTES];
-        match file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => Ok(Self::parse(&bytes)),
-            Err(fault) if fault.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-            Err(fault) => Err(fault),
+        // One more, so that a longer file is seen to be one.
+        let (mut bytes, mut length) = ([0; FILE_BYTES + 1], 0);
+        while length < FILE_BYTES {
+            match file.read_at(&mut bytes[length..], length as u64)? {
+                0 => break,
+                count => length += count,
+            }
         }
+        Ok(Self::parse(&bytes[..length]))
     }
 
-    /// Reads the file's contents. `None` where they make no sense.
-    pub fn parse(line: &[u8]) -> Option<Self> {
-        let mut rest = Rest(line.trim_ascii_end());
+    /// Reads the file's contents, in their one spelling. `None` where they make no sense.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let line = text.strip_suffix(b"\n").filter(|line| line.len() + 1 == FILE_BYTES)?;
+        let object = line.iter().rposition(|byte| *byte != b' ')? + 1;
+        let mut rest = Rest(&line[..object]);
         rest.literal(b"{\"chain\":\"")?;
         let chain = ChainId(Hash::parse(rest.take(64)?)?);
         rest.literal(b"\",\"segment\":")?;

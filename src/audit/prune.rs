@@ -6,7 +6,7 @@
 //! Invariant: nothing goes that the head does not cover, and never the newest segment.
 
 use std::fmt;
-use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
+use std::io::{self, BufReader, ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -90,19 +90,16 @@ pub fn prune(audit: &Path, head: &SignedHead) -> Result<Pruned, PruneFault> {
 
 fn remove(audit: &Path, covered: u64, tail: &Tail) -> io::Result<Pruned> {
     let newest = tail.start.segment;
-    let mut kept = match folder::read(&audit.join("pruned.jsonl")) {
-        Err(fault) if fault.kind() == ErrorKind::NotFound => Vec::new(),
-        text => text?,
-    };
     let (mut goes, mut pruned) = (Vec::new(), Pruned::default());
     let numbers = folder::segments(audit)?;
     // A pruning that was broken off kept the first rows of segments that are still there.
     let gone = numbers.first().map_or(0, |oldest| oldest.saturating_sub(1));
-    kept.truncate(end_of_lines(&kept, gone));
+    let mut kept = first_lines(&audit.join("pruned.jsonl"), gone)?;
+    let first_line = |number| folder::first_line(&folder::segment(audit, number));
     for number in numbers {
-        let line = first_line(audit, number)?;
+        let line = first_line(number)?;
         pruned.first_row = Row::parse(line.trim_ascii_end()).map_or(0, |row| row.place.seq);
-        let next = if number < newest { first_line(audit, number + 1)? } else { Vec::new() };
+        let next = if number < newest { first_line(number + 1)? } else { Vec::new() };
         let is_covered =
             Row::parse(next.trim_ascii_end()).is_some_and(|row| row.place.seq <= covered + 1);
         if !is_covered {
@@ -129,10 +126,19 @@ fn remove(audit: &Path, covered: u64, tail: &Tail) -> io::Result<Pruned> {
     Ok(pruned)
 }
 
-/// Where this many lines end.
-fn end_of_lines(text: &[u8], count: u64) -> usize {
-    let lines = text.split_inclusive(|byte| *byte == b'\n').zip(0..count);
-    lines.map(|(line, _)| line.len()).sum()
+/// The first lines of a file that need not be there.
+fn first_lines(path: &Path, count: u64) -> io::Result<Vec<u8>> {
+    let mut file = match folder::open_to_read(path) {
+        Err(fault) if fault.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        file => BufReader::new(file?),
+    };
+    let mut lines = Vec::new();
+    for _ in 0..count {
+        if folder::read_line(&mut file, &mut lines)? == 0 {
+            break;
+        }
+    }
+    Ok(lines)
 }
 
 /// On a full disk the room that is kept behind the newest segment's end is lent for it: pruning gives back more.
@@ -165,11 +171,4 @@ fn write_kept(audit: &Path, kept: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     std::fs::rename(unfinished, audit.join("pruned.jsonl"))?;
     folder::sync(audit)
-}
-
-fn first_line(audit: &Path, number: u64) -> io::Result<Vec<u8>> {
-    let mut line = Vec::new();
-    BufReader::new(folder::open_to_read(&folder::segment(audit, number))?)
-        .read_until(b'\n', &mut line)?;
-    Ok(line)
 }

@@ -42,29 +42,13 @@ impl Events {
     /// # Errors
     /// There is no record that can be read.
     pub fn open(audit: &Path, identity: Identity, since_ms: u64) -> io::Result<Self> {
-        let numbers = folder::segments(audit)?;
-        let none = || io::Error::new(io::ErrorKind::NotFound, "there is no record");
-        let first = *numbers.first().ok_or_else(none)?;
-        let looked_for_ms = since_ms.saturating_sub(limits::AUDIT_DISORDER.as_millis() as u64);
-        let mut begin = first;
-        // Newest first: what is older is not even opened. Where all is asked for, only the oldest is.
-        for number in numbers.iter().rev().filter(|_| since_ms > 0) {
-            begin = *number;
-            if first_row(&folder::segment(audit, begin))?
-                .is_some_and(|(_, it)| it.begun_ms <= looked_for_ms)
-            {
-                break;
-            }
-        }
-        let pruned = audit.join("pruned.jsonl");
-        let origin = if pruned.exists() { pruned } else { folder::segment(audit, first) };
-        let (row, _) = first_row(&origin)?.ok_or(io::ErrorKind::InvalidData)?;
+        let (begin, file, chain) = begin(audit, since_ms)?;
         let mut events = Self {
             audit: audit.into(),
             identity,
-            chain: ChainId::of(&row.sealed),
+            chain,
             segment: begin,
-            reader: BufReader::new(folder::open_to_read(&folder::segment(audit, begin))?),
+            reader: BufReader::new(file),
             line: Vec::new(),
             ready: VecDeque::new(),
             since_ms,
@@ -72,7 +56,7 @@ impl Events {
             opened: 0,
         };
         if since_ms > 0 {
-            events.skip_to(looked_for_ms)?;
+            events.skip_to(looked_for(since_ms))?;
         }
         Ok(events)
     }
@@ -109,8 +93,11 @@ impl Events {
             let Some(next) = self.next_segment()? else { return Ok(false) };
             // Nothing more comes once there is a next segment: what came before it was made is read still.
             if !self.read_line()? {
-                self.reader =
-                    BufReader::new(folder::open_to_read(&folder::segment(&self.audit, next))?);
+                match folder::open_to_read(&folder::segment(&self.audit, next)) {
+                    // It was pruned since; what is left is looked up.
+                    Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(true),
+                    file => self.reader = BufReader::new(file?),
+                }
                 self.segment = next;
                 self.line.clear();
                 return Ok(true);
@@ -143,15 +130,61 @@ impl Events {
     /// The segment after this one, once there is one.
     fn next_segment(&self) -> io::Result<Option<u64>> {
         let next = self.segment + 1;
-        if folder::segment(&self.audit, next).exists() {
+        let is_there = |number| folder::segment(&self.audit, number).exists();
+        // One without a whole first row may go again, and the chain go on in this one.
+        if is_there(next) && (is_there(next + 1) || self.is_begun(next)?) {
             return Ok(Some(next));
         }
-        if folder::segment(&self.audit, self.segment).exists() {
+        if is_there(self.segment) {
             return Ok(None);
         }
         // Both were pruned while this one was read: what is left goes on further behind.
         Ok(folder::segments(&self.audit)?.into_iter().find(|number| *number > self.segment))
     }
+
+    fn is_begun(&self, number: u64) -> io::Result<bool> {
+        match folder::first_line(&folder::segment(&self.audit, number)) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(false),
+            line => line.map(|line| line.ends_with(b"\n")),
+        }
+    }
+}
+
+/// Where reading begins, and the chain. What is listed may be pruned before it is opened: then it is listed anew.
+fn begin(audit: &Path, since_ms: u64) -> io::Result<(u64, File, ChainId)> {
+    const TIMES: usize = 4;
+    for _ in 1..TIMES {
+        match begin_now(audit, since_ms) {
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+            begun => return begun,
+        }
+    }
+    begin_now(audit, since_ms)
+}
+
+fn begin_now(audit: &Path, since_ms: u64) -> io::Result<(u64, File, ChainId)> {
+    let numbers = folder::segments(audit)?;
+    let none = || io::Error::new(io::ErrorKind::NotFound, "there is no record");
+    let first = *numbers.first().ok_or_else(none)?;
+    let mut begin = first;
+    // Newest first: what is older is not even opened. Where all is asked for, only the oldest is.
+    for number in numbers.iter().rev().filter(|_| since_ms > 0) {
+        begin = *number;
+        if first_row(&folder::segment(audit, begin))?
+            .is_some_and(|(_, it)| it.begun_ms <= looked_for(since_ms))
+        {
+            break;
+        }
+    }
+    let pruned = audit.join("pruned.jsonl");
+    let origin = if pruned.exists() { pruned } else { folder::segment(audit, first) };
+    let (row, _) = first_row(&origin)?.ok_or(io::ErrorKind::InvalidData)?;
+    let file = folder::open_to_read(&folder::segment(audit, begin))?;
+    Ok((begin, file, ChainId::of(&row.sealed)))
+}
+
+fn looked_for(since_ms: u64) -> u64 {
+    since_ms.saturating_sub(limits::AUDIT_DISORDER.as_millis() as u64)
 }
 
 fn entries(text: &[u8]) -> impl Iterator<Item = Entry> {
@@ -159,8 +192,7 @@ fn entries(text: &[u8]) -> impl Iterator<Item = Entry> {
 }
 
 fn first_row(path: &Path) -> io::Result<Option<(Row, Start)>> {
-    let mut line = Vec::new();
-    BufReader::with_capacity(4096, folder::open_to_read(path)?).read_until(b'\n', &mut line)?;
+    let line = folder::first_line(path)?;
     let row = line.strip_suffix(b"\n").and_then(Row::parse);
     Ok(row.and_then(|row| Contents::start(&row.sealed).map(|start| (row, start))))
 }

@@ -238,7 +238,9 @@ impl Tail {
         let Some((row, bytes, start)) = first_row(&file, chain)? else {
             let mut text = Vec::new();
             (&file).take(limits::AUDIT_ROW_BYTES as u64 + 2).read_to_end(&mut text)?;
-            let one_line = memchr::memchr(b'\n', &text).is_none_or(|at| at + 1 == text.len());
+            let is_short = text.len() < limits::AUDIT_ROW_BYTES + 2;
+            let one_line =
+                is_short && memchr::memchr(b'\n', &text).is_none_or(|at| at + 1 == text.len());
             return if one_line {
                 Ok(Look::Unbegun)
             } else {
@@ -312,8 +314,7 @@ fn free_place(audit: &Path, segment: u64, rest: &[u8]) -> io::Result<std::path::
 /// Sets a whole segment aside that holds no row.
 fn set_aside(audit: &Path, segment: u64) -> io::Result<()> {
     let path = folder::segment(audit, segment);
-    let text = folder::read(&path)?;
-    if text.is_empty() {
+    if std::fs::symlink_metadata(&path)?.len() == 0 {
         std::fs::remove_file(path)?;
     } else {
         let nth = (0..).find(|nth| !folder::torn(audit, segment, *nth).exists()).unwrap_or(0);

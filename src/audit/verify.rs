@@ -4,6 +4,7 @@
 //! Invariant: memory does not grow with the record, and the first fault in the order of the rows is
 //! the one that is told.
 
+mod again;
 mod before;
 mod check;
 mod kept;
@@ -92,8 +93,12 @@ pub fn verify(audit: &Path, anchors: &Anchors) -> io::Result<Report> {
 
 /// The same, of a chain beside which those before it lie.
 fn verify_beside(audit: &Path, beside: &Path, anchors: &Anchors) -> io::Result<Report> {
-    // Before the segments are listed: whatever is written meanwhile stands behind it.
-    let head = Local::read(&audit.join("head"))?;
+    again::until_it_stands(audit, |head| verify_now(audit, beside, anchors, head))
+}
+
+/// Checks what is there now. The head was read before the segments are listed: whatever is written meanwhile
+/// stands behind it.
+fn verify_now(audit: &Path, beside: &Path, anchors: &Anchors, head: Local) -> io::Result<Report> {
     let numbers = folder::segments(audit)?;
     let mut walk = Walk::new(audit, anchors, head, numbers.last().copied());
     let walked = walk.go(&numbers).and_then(|()| walk.finish(beside));
@@ -130,6 +135,8 @@ struct Walk<'a> {
     audit: &'a Path,
     anchors: &'a Anchors,
     local: Local,
+    /// Whether the row that it names was there.
+    is_local_held: bool,
     newest: Option<u64>,
     kept: Kept,
     after: Option<Predecessor>,
@@ -149,6 +156,7 @@ impl<'a> Walk<'a> {
             audit,
             anchors,
             local,
+            is_local_held: false,
             newest,
             kept: Kept::new(&anchors.heads),
             after: None,
@@ -289,6 +297,7 @@ impl<'a> Walk<'a> {
             if head != here {
                 return Err(damage("audit/head says that it stands elsewhere"));
             }
+            self.is_local_held = true;
         }
         self.kept.hold(seq, hash, self.key).map_err(damage)?;
         (self.seq, self.hash) = (seq, hash);
@@ -332,6 +341,9 @@ impl<'a> Walk<'a> {
         }
         if self.local.head().is_some_and(|head| head.seq > self.seq) || self.kept.has_more() {
             return Err(self.damage("rows that a head names are missing from the end"));
+        }
+        if self.local.head().is_some() && !self.is_local_held {
+            return Err(self.damage("audit/head names a row that is not here"));
         }
         let elsewhere = std::mem::take(&mut self.kept.elsewhere);
         if let Some(after) = self.after.filter(|_| !elsewhere.is_empty()) {

@@ -56,7 +56,8 @@ pub(super) fn verify(
 fn tell(report: &Report, heads: usize, as_json: bool) -> Exit {
     let text = if as_json { told::json(report) } else { told::words(report, heads) };
     match (print::line(&text), &report.damage) {
-        (Exit::Done, Some(_)) => Exit::Damaged,
+        // Also where it could not be written: the status says it still.
+        (_, Some(_)) => Exit::Damaged,
         (Exit::Done, None) if heads > 0 && report.held.is_none() => Exit::Failed,
         (exit, _) => exit,
     }

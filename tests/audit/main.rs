@@ -11,6 +11,7 @@
 //! - `heads`: what heads that were kept elsewhere show, and what not any more.
 //! - `keys`: auditors who come and go, and a signing key that is lost.
 //! - `long`: figures of a long record, to be asked for.
+//! - `stray`: files that no gateway leaves so, and files that go while somebody reads.
 //! - `lists`: how its lists look, for whom, and how much of the record they read.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
@@ -26,4 +27,5 @@ mod lists;
 mod long;
 mod room;
 mod second;
+mod stray;
 mod tampering;

@@ -30,12 +30,14 @@ ROW = re.compile(
     rb'"hash":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"\}\n'
 )
 HEAD = re.compile(
-    r'\{"chain":"([0-9a-f]{64})","seq":([0-9]+),"hash":"([0-9a-f]{64})",'
+    r'\{"chain":"([0-9a-f]{64})","seq":([1-9][0-9]{0,19}),"hash":"([0-9a-f]{64})",'
     r'"key":"([0-9a-f]{64})","sig":"([A-Za-z0-9+/]{86}==)"\}'
 )
 LOCAL = re.compile(
-    rb'\{"chain":"([0-9a-f]{64})","segment":([0-9]+),"bytes":([0-9]+),"seq":([0-9]+),"hash":"([0-9a-f]{64})"\}'
+    rb'\{"chain":"([0-9a-f]{64})","segment":(0|[1-9][0-9]*),"bytes":(0|[1-9][0-9]*),"seq":(0|[1-9][0-9]*),'
+    rb'"hash":"([0-9a-f]{64})"\} *\n'
 )
+NUMBER = r"([0-9]{6}|[1-9][0-9]{6,})"
 ROW_BYTES = 1024 * 1024
 
 
@@ -49,6 +51,8 @@ class Row:
         if not found or len(line) - 1 > ROW_BYTES:
             raise Damage("spelling")
         seq, prev, sealed, digest, sig = found.groups()
+        if len(sealed) % 4 or len(seq) > 20:
+            raise Damage("spelling")
         self.seq, self.prev, self.hash = int(seq), bytes.fromhex(prev.decode()), bytes.fromhex(digest.decode())
         self.sealed, self.sig = base64.b64decode(sealed), base64.b64decode(sig)
         if base64.b64encode(self.sealed) != sealed or base64.b64encode(self.sig) != sig or self.seq >= 2**64:
@@ -97,8 +101,8 @@ def parse_start(sealed):
 
 
 def segments(folder):
-    names = [name for name in os.listdir(folder) if re.fullmatch(r"[0-9]{6,}\.jsonl", name)]
-    return sorted(int(name[:-6]) for name in names)
+    found = filter(None, (re.fullmatch(NUMBER + r"\.jsonl", name) for name in os.listdir(folder)))
+    return sorted(number for number in (int(it[1]) for it in found) if number < 2**64)
 
 
 class Walk:
@@ -108,12 +112,14 @@ class Walk:
         self.elsewhere, self.before, self.pruned_heads = [], [], 0
         self.segment, self.end, self.seq, self.hash = 0, 0, 0, bytes(32)
         self.rows = self.segments = 0
-        self.opened, self.noted = [], []
+        self.opened, self.noted, self.held = [], [], False
         self.pruned = False
         try:
             with open(os.path.join(folder, "head"), "rb") as file:
-                text = file.read(320)
-            found = len(text) == 320 and LOCAL.fullmatch(text.rstrip(b" \n")) or None
+                text = file.read(321)
+            found = len(text) == 320 and LOCAL.fullmatch(text) or None
+            if found and max(int(found[number]) for number in (2, 3, 4)) >= 2**64:
+                found = None
             self.local = found and {"chain": found[1].decode(), "hash": found[5].decode(), "seq": int(found[4]),
                                     "at": (int(found[2]), int(found[3]))}
             self.unreadable = found is None
@@ -130,8 +136,11 @@ class Walk:
                         break
                     self.segment += 1
                     row = Row(line)
+                    start = parse_start(row.sealed)
+                    if start is None or row.seq <= self.seq:
+                        raise Damage("pruned")
                     self.seq = row.seq - 1
-                    self.begin(row, parse_start(row.sealed))
+                    self.begin(row, start)
             self.pruned = self.segment > 0
         for number in numbers:
             self.segment += 1
@@ -143,7 +152,7 @@ class Walk:
                 try:
                     self.take(at, line)
                 except Damage:
-                    last = number == numbers[-1] and at + 1 >= len(lines)
+                    last = number == numbers[-1] and at + 1 >= len(lines) and len(line) <= ROW_BYTES + 1
                     uncovered = self.local["seq"] <= self.seq if self.local else not line.endswith(b"\n")
                     if last and uncovered and not self.parsed:
                         return self.finish(numbers)
@@ -159,6 +168,9 @@ class Walk:
             if start is None:
                 raise Damage("no beginning")
             if self.pruned and self.segments == 0:
+                if row.seq <= self.seq:
+                    self.parsed = True
+                    raise Damage("pruned")
                 self.seq, self.hash = row.seq - 1, row.prev
             self.place(row)
             self.begin(row, start)
@@ -166,7 +178,7 @@ class Walk:
             self.segments += 1
         else:
             row.check(self.chain, self.key)
-            if start is not None or row.sealed[:1] != b"\x01":
+            if start is not None or row.sealed[:1] != b"\x01" or len(row.sealed) <= 5 + 88:
                 raise Damage("contents")
             self.place(row)
             self.passed(row)
@@ -208,6 +220,7 @@ class Walk:
         if self.local and self.local["seq"] == row.seq and self.local != here:
             self.seq -= 1
             raise Damage("head")
+        self.held |= bool(self.local and self.local["seq"] == row.seq)
         for head in [head for head in self.heads if head["seq"] == row.seq]:
             if head["hash"] != row.hash or head["key"] != self.key:
                 self.seq -= 1
@@ -220,7 +233,7 @@ class Walk:
             raise Damage("no chain")
         kept = set()
         for name in os.listdir(self.folder):
-            found = re.fullmatch(r"([0-9]{6,})(\.[0-9]+)?\.torn", name)
+            found = re.fullmatch(NUMBER + r"(\.[1-9][0-9]*)?\.torn", name)
             if found:
                 with open(os.path.join(self.folder, name), "rb") as file:
                     text = file.read()
@@ -232,6 +245,8 @@ class Walk:
             raise Damage("head")
         if self.heads or self.local and self.local["seq"] > self.seq:
             raise Damage("cut")
+        if self.local and not self.held:
+            raise Damage("head")
         if self.elsewhere:
             try:
                 self.look_before()

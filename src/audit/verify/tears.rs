@@ -54,8 +54,14 @@ pub(super) fn gather(
 ) -> io::Result<Option<String>> {
     let mut kept = Vec::new();
     for (segment, path) in folder::torn_files(audit)? {
-        let (bytes, hash) = digest(&path)?;
-        kept.push(Torn { segment, bytes, hash });
+        match digest(&path) {
+            // It was pruned since.
+            Err(fault) if fault.kind() == io::ErrorKind::NotFound => {}
+            digest => {
+                let (bytes, hash) = digest?;
+                kept.push(Torn { segment, bytes, hash });
+            }
+        }
     }
     let oldest = folder::segments(audit)?.first().copied().unwrap_or(1);
     for torn in noted {
