@@ -34,6 +34,8 @@ pub enum CreateFault {
     Record(Unavailable),
     /// The record that is there can be continued.
     StillUsable,
+    /// The record that is there is not sealed to these, who were named.
+    NotSealedTo(Vec<Recipient>),
 }
 
 impl fmt::Display for CreateFault {
@@ -43,6 +45,11 @@ impl fmt::Display for CreateFault {
             Self::Record(fault) => write!(out, "{fault}"),
             Self::StillUsable => {
                 out.write_str("the record can be continued: no new chain is needed")
+            }
+            Self::NotSealedTo(recipients) => {
+                let what = "it was there and is left as it is; it is NOT sealed to";
+                out.write_str(what)?;
+                recipients.iter().try_for_each(|recipient| write!(out, "\n    {recipient}"))
             }
         }
     }
@@ -55,6 +62,10 @@ impl CreateFault {
             Self::System(_) => "look at the disk, and at whose the home is",
             Self::Record(fault) => fault.remedy(),
             Self::StillUsable => "go on with it as it is",
+            Self::NotSealedTo(_) => {
+                "write that, one a line, into audit/recipients as well: the next row begins a segment that is \
+                 sealed to it too; rows before it stay closed to it"
+            }
         }
     }
 }

@@ -140,6 +140,9 @@ struct Record {
 /// Makes the record, or a new one where the signing key was lost.
 fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<Record, CreateFault> {
     let (folder, kept) = (audit::folder_of(home), audit::identity_of(home));
+    if folder.join("head").exists() || audit::is_leaving(&folder) {
+        are_recipients(&folder, &auditors)?;
+    }
     if new_chain || audit::is_leaving(&folder) {
         let chain = audit::renew(&folder, clock::now_ms())?;
         let told = format!("{} (a new chain: {chain})", folder.display());
@@ -164,6 +167,17 @@ fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<Reco
     let told =
         format!("{} ({chain})\n  sealed to {}; {whose}", folder.display(), sealed_to.join(", "));
     Ok(Record { told, is_new: true })
+}
+
+/// Whether a record that is there is sealed to all these from its next row on.
+fn are_recipients(folder: &Path, auditors: &[Recipient]) -> Result<(), CreateFault> {
+    if auditors.is_empty() {
+        return Ok(());
+    }
+    let recipients = audit::folder::recipients(folder).map_err(CreateFault::Record)?;
+    let mut others = auditors.to_vec();
+    others.retain(|auditor| !recipients.contains(auditor));
+    if others.is_empty() { Ok(()) } else { Err(CreateFault::NotSealedTo(others)) }
 }
 
 /// The identity in the home, made where there is none.

@@ -249,3 +249,30 @@ fn init_keeps_no_private_half_where_auditors_are_named() {
     assert!(!home.join("audit.key").exists(), "a second time changes nothing");
     printed(&home, 1, &["init", "--new-chain"]);
 }
+
+#[test]
+fn init_adds_no_auditor_to_a_record_that_is_there_and_says_so() {
+    let folder = Home::new("init-again");
+    let home = folder.path.join("home");
+    let [first, second, third] = [(); 3].map(|()| Identity::fresh().recipient().to_string());
+    printed(&home, 0, &["init", "--auditor", &first]);
+    let audit = home.join("audit");
+    let list = audit.join("recipients");
+    let whole =
+        || ["recipients", "000001.jsonl", "head"].map(|it| fs::read(audit.join(it)).unwrap());
+    let before = whole();
+    let known = printed(&home, 0, &["init", "--auditor", &first]);
+    assert!(known.contains("audit (was there, left as it is)"), "{known}");
+    let others = ["--auditor", &first, "--auditor", &second, "--auditor", &third];
+    for words in [&["init"][..], &["init", "--new-chain"]] {
+        let said = printed(&home, 1, &[words, &others[..]].concat());
+        let missing = format!("it is NOT sealed to\n    {second}\n    {third}\n");
+        assert!(said.contains(&missing) && !said.contains(&first), "{said}");
+        assert!(said.contains("one a line, into audit/recipients"), "{said}");
+        assert!(!said.contains("record: "), "no success is told beside: {said}");
+        assert_eq!(whole(), before, "{words:?}");
+    }
+    // As it says: once they stand there, they are among those that it is sealed to.
+    fs::write(&list, format!("{first}\n{second}\n{third}\n")).unwrap();
+    printed(&home, 0, &[&["init"], &others[..]].concat());
+}
