@@ -205,7 +205,7 @@ fn leave_behind(audit: &Path, old: &Head, now_ms: u64) -> Result<ChainId, Create
 
 /// Where a chain lies that was left behind.
 pub(super) fn left_behind(audit: &Path, chain: ChainId) -> PathBuf {
-    audit.join(format!("chain-{}", &chain.to_string()[..16]))
+    audit.join(format!("chain-{}", chain.in_short()))
 }
 
 fn move_away(audit: &Path, old: &Head) -> io::Result<()> {
