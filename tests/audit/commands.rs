@@ -329,3 +329,28 @@ fn what_became_of_a_torn_tail_is_said_in_words() {
     fs::remove_file(home.audit_folder().join("000001.torn")).unwrap();
     said("set aside and noted; its .torn file is gone since\n", "gone");
 }
+
+#[test]
+fn who_names_the_record_in_place_of_its_home_is_told_the_home() {
+    let (home, ..) = a_session();
+    let audit = home.audit_folder();
+    let says = format!(
+        "{} is a record itself: --home is the folder that holds `audit`\n  try: --home {}\n",
+        audit.display(),
+        home.path.display()
+    );
+    for words in [&["audit", "verify"][..], &["audit", "head"], &["activity"], &["sessions"]] {
+        let said = printed(&audit, 2, words);
+        assert!(said.contains(&says), "{words:?}: {said}");
+    }
+    // A copy of the segments alone, and one of another name.
+    fs::remove_file(audit.join("head")).unwrap();
+    assert!(printed(&audit, 2, &["audit", "verify"]).contains(&says));
+    let copy = home.path.join("copy");
+    fs::rename(&audit, &copy).unwrap();
+    let said = printed(&copy, 2, &["audit", "verify"]);
+    assert!(said.contains("try: call it audit, in a folder of its own"), "{said}");
+    // Where there is no record at all, none is named.
+    let said = printed(&home.path, 1, &["audit", "verify"]);
+    assert!(said.contains("put it back, or --home with another home"), "{said}");
+}
