@@ -258,7 +258,7 @@ record: {record}
 
 Next:
   1. put a token where the configuration names it, for you alone:
-       install -m 600 /dev/stdin {home}/github-token     (paste it, then Ctrl-D)
+       install -m 600 /dev/stdin {home}/github-token     (paste it, then Enter, then Ctrl-D)
   2. edit {home}/config.json; `keyward schema` describes every key
   3. see what it decides:
        keyward policy explain http_request '{{\"method\":\"GET\",\"url\":\"https://api.github.com/repos/rust-lang/rust\"}}'
@@ -272,7 +272,7 @@ UNDER A USER ID OF ITS OWN. A wall: the agent's user cannot read the home. Once,
     useradd --system --create-home --shell /usr/sbin/nologin keyward
     install -o root -g root -m 755 {program} {installed}
     sudo -u keyward {installed} init
-    install -o keyward -g keyward -m 600 /dev/stdin /home/keyward/.keyward/github-token   (paste it, then Ctrl-D)
+    install -o keyward -g keyward -m 600 /dev/stdin /home/keyward/.keyward/github-token   (paste it, then Enter, then Ctrl-D)
   and this one line in a file of its own that `visudo -f /etc/sudoers.d/keyward` opens (USER is the
   agent's user; no other argument is allowed, and everything else asks for a password as before):
     USER ALL=(keyward) NOPASSWD: {installed} mcp
