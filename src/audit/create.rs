@@ -37,6 +37,8 @@ pub enum CreateFault {
     Record(Unavailable),
     /// The record that is there can be continued.
     StillUsable,
+    /// The record that is there is not sealed to these, who were named.
+    NotSealedTo(Vec<Recipient>),
 }
 
 impl fmt::Display for CreateFault {
@@ -46,6 +48,11 @@ impl fmt::Display for CreateFault {
             Self::Record(fault) => write!(out, "{fault}"),
             Self::StillUsable => {
                 out.write_str("the record can be continued: no new chain is needed")
+            }
+            Self::NotSealedTo(recipients) => {
+                let what = "it was there and is left as it is; it is NOT sealed to";
+                out.write_str(what)?;
+                recipients.iter().try_for_each(|recipient| write!(out, "\n    {recipient}"))
             }
         }
     }
@@ -58,6 +65,10 @@ impl CreateFault {
             Self::System(_) => "look at the disk, and at whose the home is",
             Self::Record(fault) => fault.remedy(),
             Self::StillUsable => "go on with it as it is",
+            Self::NotSealedTo(_) => {
+                "write that, one a line, into audit/recipients as well: the next row begins a segment that is \
+                 sealed to it too; rows before it stay closed to it"
+            }
         }
     }
 }
@@ -198,7 +209,7 @@ fn leave_behind(audit: &Path, old: &Head, now_ms: u64) -> Result<ChainId, Create
 
 /// Where a chain lies that was left behind.
 pub(super) fn left_behind(audit: &Path, chain: ChainId) -> PathBuf {
-    audit.join(format!("chain-{}", &chain.to_string()[..16]))
+    audit.join(format!("chain-{}", chain.in_short()))
 }
 
 fn move_away(audit: &Path, old: &Head) -> io::Result<()> {

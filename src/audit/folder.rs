@@ -220,7 +220,10 @@ fn remote(kind: u64) -> Option<&'static str> {
 }
 
 /// The recipients of a home: one a line; blank lines and lines that begin with `#` do not count.
-pub(super) fn recipients(folder: &Path) -> Result<Vec<Recipient>, Unavailable> {
+///
+/// # Errors
+/// [`Unavailable`]: the list cannot be used.
+pub fn recipients(folder: &Path) -> Result<Vec<Recipient>, Unavailable> {
     let path = folder.join("recipients");
     let mut text = String::new();
     let file = open_part(folder, "recipients", OFlags::RDONLY)?;

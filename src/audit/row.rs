@@ -59,6 +59,11 @@ impl ChainId {
     pub fn of(contents: &[u8]) -> Self {
         Self(Hash::of(&[CHAIN_LABEL, contents]))
     }
+
+    /// As much of it as tells one chain from others; the folder of one that was left behind is called by it.
+    pub fn in_short(&self) -> String {
+        hex(&self.0.0[..8])
+    }
 }
 
 impl fmt::Display for ChainId {

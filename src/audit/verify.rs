@@ -7,6 +7,7 @@
 mod again;
 mod before;
 mod check;
+mod damage;
 mod kept;
 mod local;
 mod signature;
@@ -17,6 +18,8 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
 pub use before::Before;
+use before::Wrong;
+pub use damage::Damage;
 use kept::Kept;
 use local::Local;
 pub use tears::{Tear, TearState};
@@ -35,17 +38,6 @@ pub struct Anchors {
     pub heads: Vec<SignedHead>,
     /// The name that the chain should have.
     pub chain: Option<ChainId>,
-}
-
-/// Where a record is not as it was written.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Damage {
-    /// The segment.
-    pub segment: u64,
-    /// The number of the row that should stand there.
-    pub row: u64,
-    /// What is wrong, in words.
-    pub what: String,
 }
 
 /// What a check found.
@@ -171,7 +163,7 @@ impl<'a> Walk<'a> {
     }
 
     fn damage(&self, what: impl Into<String>) -> Stop {
-        Stop::Damage(Damage { segment: self.segment, row: self.seq + 1, what: what.into() })
+        Stop::Damage(Damage::at(self.segment, self.seq + 1, what))
     }
 
     fn go(&mut self, numbers: &[u64]) -> Result<(), Stop> {
@@ -263,26 +255,34 @@ impl<'a> Walk<'a> {
             }
         };
         row.check(chain, &key).map_err(|fault| self.damage(fault.as_str()))?;
-        if self.anchors.chain.is_some_and(|expected| expected != chain) {
-            return Err(self.damage("this is another chain than the one asked for"));
-        }
-        self.report.is_anchored |= self.anchors.chain.is_some();
-        if self.report.chain.is_none() {
-            self.kept.sort(chain);
-            if let (None, Some(head)) = (self.after, self.kept.elsewhere.first()) {
-                return Err(self.damage(before::other(head)));
-            }
+        if self.report.chain.replace(chain).is_none() {
+            self.is_the_one_asked_for(chain)?;
         }
         self.kept.pass_over(row.place.seq, self.key).map_err(|what| self.damage(what))?;
-        (self.report.chain, self.key) = (Some(chain), Some(start.key));
+        self.key = Some(start.key);
         self.pass(row.place.seq, row.hash)
+    }
+
+    /// Judges the chain's name, once it is known.
+    fn is_the_one_asked_for(&mut self, chain: ChainId) -> Result<(), Stop> {
+        match self.anchors.chain {
+            Some(other) if other != chain => {
+                return Err(Stop::Damage(Damage::other(chain, other, self.anchors)));
+            }
+            asked_for => self.report.is_anchored = asked_for.is_some(),
+        }
+        self.kept.sort(chain);
+        match self.kept.elsewhere.first() {
+            Some(head) if self.after.is_none() => {
+                Err(Stop::Damage(Damage::other(chain, head.chain, self.anchors)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes a good row, and holds it against the heads.
     fn pass(&mut self, seq: u64, hash: Hash) -> Result<(), Stop> {
-        let damage = |what: &str| {
-            Stop::Damage(Damage { segment: self.segment, row: seq, what: what.into() })
-        };
+        let damage = |what: &str| Stop::Damage(Damage::at(self.segment, seq, what));
         if let Some(head) = self.local.head().filter(|head| head.seq == seq) {
             let here = Head {
                 chain: self.report.chain.unwrap_or(head.chain),
@@ -327,10 +327,10 @@ impl<'a> Walk<'a> {
     }
 
     fn finish(&mut self, beside: &Path) -> Result<(), Stop> {
-        if self.report.chain.is_none() {
+        let Some(chain) = self.report.chain else {
             self.segment = 1;
             return Err(self.damage("there is no chain"));
-        }
+        };
         if let Some(what) =
             tears::gather(self.audit, &self.noted, self.newest, &mut self.report.tears)?
         {
@@ -348,9 +348,10 @@ impl<'a> Walk<'a> {
         let elsewhere = std::mem::take(&mut self.kept.elsewhere);
         if let Some(after) = self.after.filter(|_| !elsewhere.is_empty()) {
             let checked = before::check(beside, &after, elsewhere)?;
-            // It is told at the row that names that chain.
-            let told = |what| Stop::Damage(Damage { segment: 1, row: 1, what });
-            self.report.before = checked.map_err(told)?;
+            self.report.before = checked.map_err(|wrong| match wrong {
+                Wrong::Other(other) => Stop::Damage(Damage::other(chain, other, self.anchors)),
+                Wrong::Damage(what) => Stop::Damage(Damage::at_first(what)),
+            })?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::cells::counted;
 use super::{Exit, print};
+use crate::audit::folder::segments;
 use crate::audit::row::{ChainId, Hash};
 use crate::audit::verify::{Anchors, Report, verify as check};
 use crate::audit::{Audit, Chain, Parts, Settings, folder_of, prune as remove, random};
@@ -45,6 +46,7 @@ pub(super) fn verify(
     let asked = heads.len();
     match check(&folder_of(&home), &Anchors { heads, chain }) {
         Ok(report) => tell(&report, asked, as_json),
+        Err(_) if is_record(&home) => holds_audit(&home),
         Err(fault) => {
             let what = format!("audit verify: {}: {fault}", folder_of(&home).display());
             print::trouble(&what, "put it back, or --home with another home", Exit::Failed)
@@ -113,8 +115,29 @@ pub(super) fn of(home: &Home, config: &mut Config) -> Audit {
 
 /// The home, for those who need it to be trusted.
 pub(super) fn open(home: Option<PathBuf>) -> Result<Home, Exit> {
-    Home::open(home::path(home))
+    let path = home::path(home);
+    if let Some(path) = path.as_deref().filter(|path| is_record(path)) {
+        return Err(holds_audit(path));
+    }
+    Home::open(path)
         .map_err(|fault| print::trouble(&format!("home: {fault}"), fault.remedy(), Exit::Usage))
+}
+
+/// Whether what was named as a home is a record itself.
+fn is_record(path: &Path) -> bool {
+    let has_rows = || segments(path).is_ok_and(|numbers| !numbers.is_empty());
+    !folder_of(path).exists() && (path.join("head").is_file() || has_rows())
+}
+
+/// Says which folder is to be named in its place.
+fn holds_audit(path: &Path) -> Exit {
+    let what =
+        format!("{} is a record itself: --home is the folder that holds `audit`", path.display());
+    let remedy = match path.parent() {
+        Some(home) if folder_of(home) == path => format!("--home {}", home.display()),
+        _ => "call it audit, in a folder of its own, and --home with that folder".to_owned(),
+    };
+    print::trouble(&what, &remedy, Exit::Usage)
 }
 
 fn no_home() -> Exit {

@@ -140,6 +140,9 @@ struct Record {
 /// Makes the record, or a new one where the signing key was lost.
 fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<Record, CreateFault> {
     let (folder, kept) = (audit::folder_of(home), audit::identity_of(home));
+    if folder.join("head").exists() || audit::is_leaving(&folder) {
+        are_recipients(&folder, &auditors)?;
+    }
     if new_chain || audit::is_leaving(&folder) {
         let chain = audit::renew(&folder, clock::now_ms())?;
         let told = format!("{} (a new chain: {chain})", folder.display());
@@ -164,6 +167,17 @@ fn record(home: &Path, auditors: Vec<Recipient>, new_chain: bool) -> Result<Reco
     let told =
         format!("{} ({chain})\n  sealed to {}; {whose}", folder.display(), sealed_to.join(", "));
     Ok(Record { told, is_new: true })
+}
+
+/// Whether a record that is there is sealed to all these from its next row on.
+fn are_recipients(folder: &Path, auditors: &[Recipient]) -> Result<(), CreateFault> {
+    if auditors.is_empty() {
+        return Ok(());
+    }
+    let recipients = audit::folder::recipients(folder).map_err(CreateFault::Record)?;
+    let mut others = auditors.to_vec();
+    others.retain(|auditor| !recipients.contains(auditor));
+    if others.is_empty() { Ok(()) } else { Err(CreateFault::NotSealedTo(others)) }
 }
 
 /// The identity in the home, made where there is none.
@@ -244,7 +258,7 @@ record: {record}
 
 Next:
   1. put a token where the configuration names it, for you alone:
-       install -m 600 /dev/stdin {home}/github-token     (paste it, then Ctrl-D)
+       install -m 600 /dev/stdin {home}/github-token     (paste it, then Enter, then Ctrl-D)
   2. edit {home}/config.json; `keyward schema` describes every key
   3. see what it decides:
        keyward policy explain http_request '{{\"method\":\"GET\",\"url\":\"https://api.github.com/repos/rust-lang/rust\"}}'
@@ -258,7 +272,7 @@ UNDER A USER ID OF ITS OWN. A wall: the agent's user cannot read the home. Once,
     useradd --system --create-home --shell /usr/sbin/nologin keyward
     install -o root -g root -m 755 {program} {installed}
     sudo -u keyward {installed} init
-    install -o keyward -g keyward -m 600 /dev/stdin /home/keyward/.keyward/github-token   (paste it, then Ctrl-D)
+    install -o keyward -g keyward -m 600 /dev/stdin /home/keyward/.keyward/github-token   (paste it, then Enter, then Ctrl-D)
   and this one line in a file of its own that `visudo -f /etc/sudoers.d/keyward` opens (USER is the
   agent's user; no other argument is allowed, and everything else asks for a password as before):
     USER ALL=(keyward) NOPASSWD: {installed} mcp

@@ -249,3 +249,108 @@ fn init_keeps_no_private_half_where_auditors_are_named() {
     assert!(!home.join("audit.key").exists(), "a second time changes nothing");
     printed(&home, 1, &["init", "--new-chain"]);
 }
+
+#[test]
+fn init_adds_no_auditor_to_a_record_that_is_there_and_says_so() {
+    let folder = Home::new("init-again");
+    let home = folder.path.join("home");
+    let [first, second, third] = [(); 3].map(|()| Identity::fresh().recipient().to_string());
+    printed(&home, 0, &["init", "--auditor", &first]);
+    let audit = home.join("audit");
+    let list = audit.join("recipients");
+    let whole =
+        || ["recipients", "000001.jsonl", "head"].map(|it| fs::read(audit.join(it)).unwrap());
+    let before = whole();
+    let known = printed(&home, 0, &["init", "--auditor", &first]);
+    assert!(known.contains("audit (was there, left as it is)"), "{known}");
+    let others = ["--auditor", &first, "--auditor", &second, "--auditor", &third];
+    for words in [&["init"][..], &["init", "--new-chain"]] {
+        let said = printed(&home, 1, &[words, &others[..]].concat());
+        let missing = format!("it is NOT sealed to\n    {second}\n    {third}\n");
+        assert!(said.contains(&missing) && !said.contains(&first), "{said}");
+        assert!(said.contains("one a line, into audit/recipients"), "{said}");
+        assert!(!said.contains("record: "), "no success is told beside: {said}");
+        assert_eq!(whole(), before, "{words:?}");
+    }
+    // As it says: once they stand there, they are among those that it is sealed to.
+    fs::write(&list, format!("{first}\n{second}\n{third}\n")).unwrap();
+    printed(&home, 0, &[&["init"], &others[..]].concat());
+}
+
+#[test]
+fn verifying_a_damaged_record_says_up_to_where_it_is_good() {
+    let home = Home::new("reach");
+    home.append(["x"; 8]);
+    let hash = |row: usize| -> String {
+        let text = fs::read_to_string(home.segment(1)).unwrap();
+        let row: serde_json::Value =
+            serde_json::from_str(text.lines().nth(row - 1).unwrap()).unwrap();
+        row["hash"].as_str().unwrap().to_owned()
+    };
+    let sixth = hash(6);
+    let good = fs::read_to_string(home.segment(1)).unwrap();
+    let damaged = |row: usize| {
+        let mut lines: Vec<String> = good.split_inclusive('\n').map(str::to_owned).collect();
+        lines[row - 1] = lines[row - 1].replacen("\"seq\"", "\"sec\"", 1);
+        fs::write(home.segment(1), lines.concat()).unwrap();
+    };
+    damaged(7);
+    let said = printed(&home.path, 4, &["audit", "verify"]);
+    let says = format!("\nchecked up to row 6 {sixth}: 6 rows in 1 segment, ");
+    assert!(said.contains(&says) && !said.contains("the last is"), "{said}");
+    assert!(said.contains("DAMAGED at row 7 in segment 1: "), "{said}");
+    // Where none is good, none is the last.
+    damaged(1);
+    let said = printed(&home.path, 4, &["audit", "verify"]);
+    assert_eq!(said, "DAMAGED at row 1 in segment 1: not the beginning of a segment\n");
+    let json = printed(&home.path, 4, &["audit", "verify", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["rows"], &json["damage"]["row"]), (&0.into(), &1.into()));
+    assert!(json["last_row"].is_null() && json["last_hash"].is_null(), "{json}");
+}
+
+#[test]
+fn what_became_of_a_torn_tail_is_said_in_words() {
+    let home = Home::new("torn-words");
+    home.append(["a", "b"]);
+    let mut segment = fs::File::options().append(true).open(home.segment(1)).unwrap();
+    std::io::Write::write_all(&mut segment, b"{\"seq\":4,\"prev\":").unwrap();
+    let torn = "torn: 16 bytes of segment 1, of a write that broke off: ";
+    let said = |words: &str, state: &str| {
+        let said = printed(&home.path, 0, &["audit", "verify"]);
+        assert!(said.contains(&format!("{torn}{words}")), "{said}");
+        let json = printed(&home.path, 0, &["audit", "verify", "--json"]);
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["torn"][0]["state"], state);
+    };
+    said("still behind its last row, covered by no head; the next row sets it aside\n", "in_place");
+    home.append(["c"]);
+    said("set aside in a .torn file, which is as the row says that notes it\n", "noted");
+    fs::remove_file(home.audit_folder().join("000001.torn")).unwrap();
+    said("set aside and noted; its .torn file is gone since\n", "gone");
+}
+
+#[test]
+fn who_names_the_record_in_place_of_its_home_is_told_the_home() {
+    let (home, ..) = a_session();
+    let audit = home.audit_folder();
+    let says = format!(
+        "{} is a record itself: --home is the folder that holds `audit`\n  try: --home {}\n",
+        audit.display(),
+        home.path.display()
+    );
+    for words in [&["audit", "verify"][..], &["audit", "head"], &["activity"], &["sessions"]] {
+        let said = printed(&audit, 2, words);
+        assert!(said.contains(&says), "{words:?}: {said}");
+    }
+    // A copy of the segments alone, and one of another name.
+    fs::remove_file(audit.join("head")).unwrap();
+    assert!(printed(&audit, 2, &["audit", "verify"]).contains(&says));
+    let copy = home.path.join("copy");
+    fs::rename(&audit, &copy).unwrap();
+    let said = printed(&copy, 2, &["audit", "verify"]);
+    assert!(said.contains("try: call it audit, in a folder of its own"), "{said}");
+    // Where there is no record at all, none is named.
+    let said = printed(&home.path, 1, &["audit", "verify"]);
+    assert!(said.contains("put it back, or --home with another home"), "{said}");
+}

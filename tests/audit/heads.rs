@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use keyward::audit::row::ChainId;
 use keyward::audit::{SignedHead, prune};
 
 use super::commands::printed;
@@ -84,7 +85,10 @@ fn all_heads_of_a_file_are_held_against_the_record() {
     // One of another record among them is no good record.
     let (_other, foreign) = days("foreign", 1);
     let said = verified(&home, &lines(&[heads[0], foreign[0]]), 4);
-    assert!(said.contains("this is another chain than the one that a head names"), "{said}");
+    let (here, other) = (in_short(heads[0].chain), in_short(foreign[0].chain));
+    let says =
+        format!("not the record of every head: here is {here}, and one head is of {other}\n");
+    assert!(said.ends_with(&says), "{said}");
     agrees_on(&home, &[heads[0], foreign[0]], "a foreign one");
     // The newest may be the only one that tells of what was cut.
     let all = home.snapshot();
@@ -94,6 +98,46 @@ fn all_heads_of_a_file_are_held_against_the_record() {
     assert!(said.contains("rows that a head names are missing from the end"), "{said}");
     agrees_on(&home, &heads, "cut");
     home.restore(&all);
+}
+
+/// A chain, as it is named beside others.
+fn in_short(chain: ChainId) -> String {
+    format!("chain {}...", &chain.to_string()[..16])
+}
+
+#[test]
+fn of_another_record_nothing_is_said_but_that_it_is_another() {
+    let ((home, own), (_elsewhere, foreign)) = (days("this", 3), days("that", 2));
+    let (chain, other) = (own[0].chain, foreign[0].chain);
+    let here = format!("chain {chain}\nnot this record: here is {}, and ", in_short(chain));
+    let said = verified(&home, &lines(&foreign), 4);
+    assert_eq!(said, format!("{here}the head is of {}\n", in_short(other)));
+    let object = object(&home, 4);
+    let what = object["damage"]["what"].as_str().unwrap();
+    assert_eq!(said, format!("chain {chain}\n{what}\n"));
+    assert_eq!(object["chain"].as_str(), Some(chain.to_string().as_str()));
+    assert_eq!(object["damage"]["asked_for"].as_str(), Some(other.to_string().as_str()));
+    assert!(object["damage"]["row"].is_null() && object["last_hash"].is_null(), "{object}");
+    let asked = ["audit", "verify", "--chain", &other.to_string()];
+    let said = printed(&home.path, 4, &asked);
+    assert_eq!(said, format!("{here}asked for is {}\n", in_short(other)));
+    // A copy without a head: who asked for another needs no new record here.
+    fs::remove_file(home.audit_folder().join("head")).unwrap();
+    assert_eq!(printed(&home.path, 4, &asked), said);
+    // One that follows another is read to its end, where the one before is told apart from strangers.
+    let (home, old) = days("follows", 2);
+    fs::remove_file(home.audit_folder().join("signing.key")).unwrap();
+    printed(&home.path, 0, &["init", "--new-chain"]);
+    let chain = home.verifies().chain.unwrap();
+    let says = format!("here is {}, and the head is of {}\n", in_short(chain), in_short(other));
+    let beside = home.audit_folder().join(format!("chain-{}", &old[0].chain.to_string()[..16]));
+    for with in ["its rows", "the link alone"] {
+        let said = verified(&home, &lines(&foreign), 4);
+        assert!(said.contains(&format!("not this record: {says}")), "{with}: {said}");
+        assert!(!said.contains("DAMAGED"), "{with}: {said}");
+        agrees_on(&home, &foreign, with);
+        fs::remove_dir_all(&beside).ok();
+    }
 }
 
 #[test]

@@ -23,6 +23,7 @@ fn init_makes_a_home_that_serves() {
     assert_eq!(mode(&home.join("config.json")), 0o600);
     let text = String::from_utf8(made.stdout).unwrap();
     for named in [
+        "(paste it, then Enter, then Ctrl-D)",
         "claude mcp add",
         "codex mcp add",
         "~/.cursor/mcp.json",

@@ -5,7 +5,7 @@
 use std::io;
 use std::path::Path;
 
-use super::{Anchors, verify_beside};
+use super::{Anchors, Damage, verify_beside};
 use crate::audit::contents::Predecessor;
 use crate::audit::create;
 use crate::audit::head::SignedHead;
@@ -24,22 +24,37 @@ pub struct Before {
     pub unchecked: u64,
 }
 
+/// What heads show to be wrong.
+pub(super) enum Wrong {
+    /// One is of this chain, which is none of these.
+    Other(ChainId),
+    /// A chain is not as it was; in words.
+    Damage(String),
+}
+
 /// Holds heads of the chains before against what is left of these beside the record. Where that shows
 /// damage, it is told.
 pub(super) fn check(
     beside: &Path,
     after: &Predecessor,
     heads: Vec<SignedHead>,
-) -> io::Result<Result<Vec<Before>, String>> {
+) -> io::Result<Result<Vec<Before>, Wrong>> {
     let folder = create::left_behind(beside, after.chain);
     if !folder.is_dir() {
         return Ok(by_the_link(after, &heads).map(|before| vec![before]));
     }
     let anchors = Anchors { heads, chain: Some(after.chain) };
     let report = verify_beside(&folder, beside, &anchors)?;
-    if let Some(damage) = report.damage {
-        let what = format!("in the chain before: row {}: {}", damage.row, damage.what);
-        return Ok(Err(what));
+    match report.damage {
+        // That chain itself is asked for as well: it may not be what lies there.
+        Some(Damage { asked_for: Some(other), .. }) if other != after.chain => {
+            return Ok(Err(Wrong::Other(other)));
+        }
+        Some(damage) => {
+            let what = format!("in the chain before: row {}: {}", damage.row, damage.what);
+            return Ok(Err(Wrong::Damage(what)));
+        }
+        None => {}
     }
     if (report.last_seq, &report.last_hash) != (after.seq, &after.hash.to_string()) {
         return Ok(Err(other_end(report.last_seq, after)));
@@ -50,12 +65,12 @@ pub(super) fn check(
 }
 
 /// Without its rows only its last one is known.
-fn by_the_link(after: &Predecessor, heads: &[SignedHead]) -> Result<Before, String> {
+fn by_the_link(after: &Predecessor, heads: &[SignedHead]) -> Result<Before, Wrong> {
     let Predecessor { chain, seq, hash } = *after;
     let mut before = Before { chain, ended_at: seq, held: None, unchecked: 0 };
     for head in heads {
         if head.chain != chain {
-            return Err(other(head));
+            return Err(Wrong::Other(head.chain));
         }
         if head.seq > seq || (head.seq == seq && head.hash != hash) {
             return Err(other_end(head.seq, after));
@@ -69,14 +84,9 @@ fn by_the_link(after: &Predecessor, heads: &[SignedHead]) -> Result<Before, Stri
     Ok(before)
 }
 
-/// What is said where a head is of a chain that is none of these.
-pub(super) fn other(head: &SignedHead) -> String {
-    format!("this is another chain than the one that a head names, {}", head.chain)
-}
-
-fn other_end(row: u64, after: &Predecessor) -> String {
-    format!(
+fn other_end(row: u64, after: &Predecessor) -> Wrong {
+    Wrong::Damage(format!(
         "the chain before has another end, row {row}, than its row {}, which this chain follows",
         after.seq
-    )
+    ))
 }

@@ -3,7 +3,7 @@
 //! Invariant: only what is damage is called so; and a success says up to which row it reaches.
 
 use crate::audit::NEW_RECORD;
-use crate::audit::verify::{Before, Report};
+use crate::audit::verify::{Before, Damage, Report, Tear, TearState};
 use crate::cli::cells::counted;
 use crate::wire::write::Object;
 
@@ -28,19 +28,13 @@ pub(super) fn words(report: &Report, heads: usize) -> String {
             counted(report.pruned_heads, "head")
         );
     }
-    text += &format!(
-        "{} in {}, {}; the last is row {} {}\n",
-        counted(report.rows, "row"),
-        counted(report.segments, "segment"),
-        counted(report.bytes, "byte"),
-        report.last_seq,
-        report.last_hash
-    );
-    for tear in &report.tears {
-        let (segment, bytes) = (tear.segment, counted(tear.bytes, "byte"));
-        text += &format!("torn: segment {segment}, {bytes}, {}\n", tear.state.as_str());
+    text += &reach(report);
+    for Tear { segment, bytes, state } in &report.tears {
+        let (bytes, state) = (counted(*bytes, "byte"), of_tear(*state));
+        text +=
+            &format!("torn: {bytes} of segment {segment}, of a write that broke off: {state}\n");
     }
-    if !report.has_head {
+    if !report.has_head && !is_another(report) {
         text += &format!(
             "audit/head is not here, so nothing here says up to where rows were acknowledged; \
              where that is so in a home, nothing acts\n  try there: {NEW_RECORD}\n"
@@ -49,8 +43,49 @@ pub(super) fn words(report: &Report, heads: usize) -> String {
     text + &verdict(report, heads)
 }
 
+/// Which rows are good.
+fn reach(report: &Report) -> String {
+    let rows = format!(
+        "{} in {}, {}",
+        counted(report.rows, "row"),
+        counted(report.segments, "segment"),
+        counted(report.bytes, "byte")
+    );
+    let Report { last_seq: last, last_hash: hash, .. } = report;
+    match report.damage {
+        None => format!("{rows}; the last is row {last} {hash}\n"),
+        Some(_) if has_last(report) => format!("checked up to row {last} {hash}: {rows}\n"),
+        Some(_) => String::new(),
+    }
+}
+
+/// Whether there is a last good row.
+fn has_last(report: &Report) -> bool {
+    report.damage.is_none() || report.rows > 0
+}
+
+/// Whether another record was asked for.
+fn is_another(report: &Report) -> bool {
+    report.damage.as_ref().is_some_and(|damage| damage.asked_for.is_some())
+}
+
+/// What became of a torn tail.
+fn of_tear(state: TearState) -> &'static str {
+    match state {
+        TearState::InPlace => {
+            "still behind its last row, covered by no head; the next row sets it aside"
+        }
+        TearState::SetAside => "set aside in a .torn file, which the next row will note",
+        TearState::Noted => "set aside in a .torn file, which is as the row says that notes it",
+        TearState::Gone => "set aside and noted; its .torn file is gone since",
+    }
+}
+
 fn verdict(report: &Report, heads: usize) -> String {
     if let Some(damage) = &report.damage {
+        if damage.asked_for.is_some() {
+            return damage.what.clone();
+        }
         return format!(
             "DAMAGED at row {} in segment {}: {}",
             damage.row, damage.segment, damage.what
@@ -110,9 +145,10 @@ pub(super) fn json(report: &Report) -> String {
         .text_if("follows", report.follows.map(|chain| chain.to_string()).as_deref())
         .number("rows", report.rows)
         .number("segments", report.segments)
-        .number("bytes", report.bytes)
-        .number("last_row", report.last_seq)
-        .text("last_hash", &report.last_hash);
+        .number("bytes", report.bytes);
+    if has_last(report) {
+        object = object.number("last_row", report.last_seq).text("last_hash", &report.last_hash);
+    }
     if let Some(first) = report.pruned_before {
         object = object.number("pruned_before", first);
     }
@@ -131,13 +167,18 @@ pub(super) fn json(report: &Report) -> String {
         object = object.raw("before", &format!("[{before}]"));
     }
     if let Some(damage) = &report.damage {
-        let damage = Object::new()
-            .number("segment", damage.segment)
-            .number("row", damage.row)
-            .text("what", &damage.what);
-        object = object.raw("damage", &damage.end());
+        object = object.raw("damage", &damage_json(damage));
     }
     object.end()
+}
+
+/// Of another record no row is at fault.
+fn damage_json(damage: &Damage) -> String {
+    let object = match damage.asked_for {
+        Some(chain) => Object::new().text("asked_for", &chain.to_string()),
+        None => Object::new().number("segment", damage.segment).number("row", damage.row),
+    };
+    object.text("what", &damage.what).end()
 }
 
 fn before_json(before: &Before) -> String {
