@@ -12,6 +12,7 @@
 //! - `keys`: auditors who come and go, and a signing key that is lost.
 //! - `long`: figures of a long record, to be asked for.
 //! - `lists`: how its lists look, for whom, and how much of the record they read.
+//! - `who`: who asked for a call, and a session's whole life.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod calls;
@@ -27,3 +28,4 @@ mod long;
 mod room;
 mod second;
 mod tampering;
+mod who;
