@@ -17,6 +17,7 @@ use super::recipient::Identity;
 use super::row::{ChainId, Row};
 use super::search;
 use crate::limits;
+use crate::name::SessionId;
 
 /// The events of a record in their order. At the end it can be asked again for what came since.
 pub struct Events {
@@ -33,6 +34,26 @@ pub struct Events {
     pub unopened: u64,
     /// Rows that were opened, to be read or on the way to where reading began.
     pub opened: u64,
+}
+
+/// What is on record of a session's beginning.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Beginning {
+    /// The event.
+    Found(Entry),
+    /// It is not there, and segments were pruned.
+    Pruned,
+    /// It is in no row that opened, and some did not.
+    Unopened,
+    /// It is not there.
+    Absent,
+}
+
+/// What a line of a segment turned out to be.
+enum Line {
+    Start,
+    Events(Vec<u8>),
+    Unopened,
 }
 
 impl Events {
@@ -103,28 +124,65 @@ impl Events {
                 return Ok(true);
             }
         }
-        let row = self.line.strip_suffix(b"\n").and_then(Row::parse);
-        self.line.clear();
-        match row.map(|row| (Contents::parse(&row.sealed), row)) {
-            Some((Some(Contents::Start(_)), _)) => {}
-            Some((_, row)) => match contents::open_events(&self.identity, self.chain, &row) {
-                Some(text) => {
-                    self.opened += 1;
-                    let since_ms = self.since_ms;
-                    self.ready.extend(entries(&text).filter(|entry| entry.at_ms >= since_ms));
-                }
-                None => self.unopened += 1,
-            },
-            None => self.unopened += 1,
+        match self.look_into(&self.line) {
+            Line::Start => {}
+            Line::Events(text) => {
+                self.opened += 1;
+                let since_ms = self.since_ms;
+                self.ready.extend(entries(&text).filter(|entry| entry.at_ms >= since_ms));
+            }
+            Line::Unopened => self.unopened += 1,
         }
+        self.line.clear();
         Ok(true)
     }
 
-    /// Reads on in the line; false where its end is not there yet. One that is longer than any row is taken in pieces.
+    fn look_into(&self, line: &[u8]) -> Line {
+        let Some(row) = line.strip_suffix(b"\n").and_then(Row::parse) else {
+            return Line::Unopened;
+        };
+        match Contents::parse(&row.sealed) {
+            Some(Contents::Start(_)) => Line::Start,
+            _ => contents::open_events(&self.identity, self.chain, &row)
+                .map_or(Line::Unopened, Line::Events),
+        }
+    }
+
+    /// How a session began, looked for backwards, segment by segment, from the one that is read, whatever time reading
+    /// began at.
+    ///
+    /// # Errors
+    /// A file cannot be read.
+    pub fn beginning_of(&self, session: SessionId) -> io::Result<Beginning> {
+        let mut unopened = self.unopened > 0;
+        let numbers = folder::segments(&self.audit)?;
+        for number in numbers.into_iter().rev().filter(|number| *number <= self.segment) {
+            let file = folder::open_to_read(&folder::segment(&self.audit, number))?;
+            let (mut reader, mut line) = (BufReader::new(file), Vec::new());
+            while read_line(&mut reader, &mut line)? {
+                match self.look_into(&line) {
+                    Line::Start => {}
+                    Line::Events(text) => {
+                        let is_it =
+                            |it: &Entry| it.session == session && it.kind == "session_started";
+                        if let Some(entry) = entries(&text).find(is_it) {
+                            return Ok(Beginning::Found(entry));
+                        }
+                    }
+                    Line::Unopened => unopened = true,
+                }
+                line.clear();
+            }
+        }
+        Ok(match (unopened, self.audit.join("pruned.jsonl").exists()) {
+            (true, _) => Beginning::Unopened,
+            (false, true) => Beginning::Pruned,
+            (false, false) => Beginning::Absent,
+        })
+    }
+
     fn read_line(&mut self) -> io::Result<bool> {
-        let room = limits::AUDIT_ROW_BYTES + 1 - self.line.len();
-        self.reader.by_ref().take(room as u64).read_until(b'\n', &mut self.line)?;
-        Ok(self.line.ends_with(b"\n") || self.line.len() > limits::AUDIT_ROW_BYTES)
+        read_line(&mut self.reader, &mut self.line)
     }
 
     /// The segment after this one, once there is one.
@@ -185,6 +243,13 @@ fn begin_now(audit: &Path, since_ms: u64) -> io::Result<(u64, File, ChainId)> {
 
 fn looked_for(since_ms: u64) -> u64 {
     since_ms.saturating_sub(limits::AUDIT_DISORDER.as_millis() as u64)
+}
+
+/// Reads on in a line; false where its end is not there yet. One that is longer than any row is taken in pieces.
+fn read_line(reader: &mut BufReader<File>, line: &mut Vec<u8>) -> io::Result<bool> {
+    let room = limits::AUDIT_ROW_BYTES + 1 - line.len();
+    reader.by_ref().take(room as u64).read_until(b'\n', line)?;
+    Ok(line.ends_with(b"\n") || line.len() > limits::AUDIT_ROW_BYTES)
 }
 
 fn entries(text: &[u8]) -> impl Iterator<Item = Entry> {

@@ -56,11 +56,8 @@ pub(super) fn run(
     let shown = match call {
         None => Shown::Calls(Box::new(Calls::new(filter, since_ms, as_json, screen, zone))),
         Some(text) => match Life::of(&text, as_json, zone) {
-            Some(life) => Shown::Life(life),
-            None => {
-                let what = format!("activity: no call's name: {}", text.escape_debug());
-                return print::trouble(&what, "keyward activity, which lists them", Exit::Usage);
-            }
+            Ok(life) => Shown::Life(life),
+            Err(exit) => return exit,
         },
     };
     let home = match audit::open(home) {
@@ -73,7 +70,7 @@ pub(super) fn run(
     };
     match show(events, shown, filter.follow) {
         Ok(Told::Done(exit)) => exit,
-        Ok(Told::Nothing) => asked::nothing(filter, name.as_deref()),
+        Ok(Told::Nothing(opened)) => asked::nothing(filter, name.as_deref(), opened),
         Err(fault) => {
             print::trouble(&format!("activity: {fault}"), "keyward audit verify", Exit::Failed)
         }
@@ -133,10 +130,10 @@ enum Shown<'a> {
 
 impl Shown<'_> {
     /// The text that an event makes, if it makes one.
-    fn take(&mut self, entry: &Entry) -> Option<String> {
+    fn take(&mut self, entry: &Entry, events: &Events) -> std::io::Result<Option<String>> {
         match self {
-            Self::Calls(calls) => calls.take(entry),
-            Self::Life(life) => life.take(entry),
+            Self::Calls(calls) => Ok(calls.take(entry)),
+            Self::Life(life) => life.take(entry, events),
         }
     }
 
@@ -161,15 +158,37 @@ impl Shown<'_> {
 enum Told {
     /// Something was shown, or somebody wanted no more.
     Done(Exit),
-    /// To its end nothing of the record was what is asked for.
+    /// To its end nothing of the record was what is asked for, as far as it opened.
+    Nothing(Opened),
+}
+
+/// How much of what was read opened with the key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Opened {
+    /// All of it: what was not seen is not on record.
+    All,
+    /// Some of it.
+    Some,
+    /// No row.
     Nothing,
 }
 
+impl Opened {
+    /// Of what was read so far.
+    pub(super) fn of(events: &Events) -> Self {
+        match (events.opened, events.unopened) {
+            (_, 0) => Self::All,
+            (0, _) => Self::Nothing,
+            _ => Self::Some,
+        }
+    }
+}
+
 fn show(mut events: Events, mut shown: Shown<'_>, follow: bool) -> std::io::Result<Told> {
-    let mut is_empty = true;
+    let (mut is_empty, mut is_said) = (true, false);
     loop {
         while let Some(entry) = events.next_event()? {
-            let Some(text) = shown.take(&entry) else { continue };
+            let Some(text) = shown.take(&entry, &events)? else { continue };
             is_empty = false;
             match print::listed(&text) {
                 Printed::Out => {}
@@ -183,6 +202,9 @@ fn show(mut events: Events, mut shown: Shown<'_>, follow: bool) -> std::io::Resu
         if !follow {
             break;
         }
+        if !std::mem::replace(&mut is_said, true) {
+            unopened(&events);
+        }
         if print::waits_until_closed(LOOK_EVERY) {
             return Ok(Told::Done(Exit::Done));
         }
@@ -194,7 +216,17 @@ fn show(mut events: Events, mut shown: Shown<'_>, follow: bool) -> std::io::Resu
         }
     }
     unopened(&events);
-    Ok(if is_empty { Told::Nothing } else { Told::Done(Exit::Done) })
+    Ok(if is_empty { Told::Nothing(Opened::of(&events)) } else { Told::Done(Exit::Done) })
+}
+
+/// Says that no row opened: what is on record cannot be told.
+pub(super) fn sealed_to_others() -> Exit {
+    let what = "the record could not be read: nothing in it opens with this key";
+    print::trouble(
+        what,
+        "--identity FILE, with the key of an auditor it is sealed to",
+        Exit::Failed,
+    )
 }
 
 /// Says how many rows were passed over, which may be another auditor's, or changed.

@@ -15,7 +15,8 @@ usage: keyward COMMAND [--home DIR]
                               --auditor (again for each): whose public key the record is sealed to;
                               without it a private key is made and kept in the home
                               --new-chain: begin a new record where the signing key was lost
-  sessions                    list sessions, live and past
+  sessions [SESSION_ID]       list sessions, live and past, or tell one's whole life: its client, what
+                              started it, what it was refused
   sessions revoke ID          do nothing more in a live session, and stop what runs in it
   activity [CALL_ID]          list actions, or tell one call's whole life; --session ID,
                               --state STATE, --target NAME, --since TIME (2h, 3d, a date, or a

@@ -5,6 +5,7 @@ mod audit;
 mod cells;
 mod debug;
 mod doctor;
+mod event;
 mod explain;
 mod help;
 mod init;
@@ -62,7 +63,10 @@ pub fn run() -> ExitCode {
             Command::Activity { call, identity, filter } => {
                 activity::run(home, call, identity, &filter, json)
             }
-            Command::Sessions { identity } => sessions::run(home, identity, json),
+            Command::Sessions { session: None, identity } => sessions::run(home, identity, json),
+            Command::Sessions { session: Some(name), identity } => {
+                sessions::told::run(home, &name, identity, json)
+            }
             Command::Revoke { session } => sessions::revoke(home, &session),
             Command::Doctor { connect } => doctor::run(home, connect.as_ref(), json),
             Command::Schema => schema::run(),

@@ -1,8 +1,13 @@
 //! `sessions`: who was served, from when to when, and how much.
+//!
+//! Invariant: nothing is counted that is not on record: of a session without an end it is not known how many frames came.
+
+pub(super) mod told;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use super::activity::Opened;
 use super::cells::{self, Cell, Screen, Tone};
 use super::print::Printed;
 use super::zone::Zone;
@@ -39,30 +44,36 @@ pub(super) fn run(home: Option<PathBuf>, identity: Option<PathBuf>, as_json: boo
             }
         }
     }
-    let (live, screen, zone) = (live(&home), print::screen(), Zone::here());
-    for (id, session) in sessions.in_order() {
-        let life = match (session.ended_ms, live.contains(&id)) {
-            (Some(_), _) => Life::Ended,
-            (None, true) => Life::Live,
-            (None, false) => Life::BrokenOff,
-        };
-        let line =
-            if as_json { session.json(id, life) } else { session.line(id, life, screen, &zone) };
-        match print::listed(&line) {
-            Printed::Out => {}
-            Printed::Closed => break,
-            Printed::Failed => return Exit::Failed,
-        }
-    }
+    let is_empty = sessions.order.is_empty();
+    let listed = sessions.list(&live(&home), as_json, print::screen());
     activity::unopened(&events);
+    if listed == Printed::Failed {
+        return Exit::Failed;
+    }
+    nothing(is_empty, Opened::of(&events))
+}
+
+/// How a list of sessions ends: of one in which nothing stands, why that is.
+fn nothing(is_empty: bool, opened: Opened) -> Exit {
+    let what = match opened {
+        _ if !is_empty => return Exit::Done,
+        Opened::Nothing => return activity::sealed_to_others(),
+        Opened::All => "no session is on record",
+        Opened::Some => "nothing that this key opens is of a session",
+    };
+    print::aside(&format!("keyward: {what}"));
     Exit::Done
+}
+
+/// Whether a text is meant as a session's name, be it long enough or not.
+pub(super) fn is_like_a_name(text: &str) -> bool {
+    let digits = text.strip_prefix("s_").unwrap_or_default();
+    !digits.is_empty() && digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Whether a text is a session's name, or as much of one as lists show.
 pub(super) fn is_name(text: &str) -> bool {
-    let digits = text.strip_prefix("s_").unwrap_or_default();
-    (limits::SHORT_NAME - 2..=32).contains(&digits.len())
-        && digits.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
+    is_like_a_name(text) && (limits::SHORT_NAME..=34).contains(&text.len())
 }
 
 /// Has the gateway of a session dispatch nothing more in it, and stop what runs. A live session may be named by as much
@@ -137,15 +148,19 @@ struct Session {
     ended_ms: Option<u64>,
     client: Option<String>,
     version: Option<String>,
-    counters: [u64; 4],
+    /// Only its end tells.
+    frames: Option<u64>,
+    rejected: u64,
+    denied: u64,
+    actions: u64,
+    /// Refusals that are counted on record without a word on each, until the end tells what they were.
+    others: u64,
 }
 
 /// Terminals from here on show more of the client.
 const WIDE: usize = 100;
 /// Terminals from here on show names whole.
 const WIDEST: usize = 150;
-
-const COUNTERS: [&str; 4] = ["frames", "rejected", "denied", "actions"];
 
 impl Sessions {
     fn take(&mut self, entry: &Entry) {
@@ -159,54 +174,95 @@ impl Sessions {
                 session.version = entry.text(&["client_version"]);
             }
             "session_ended" => {
+                let counted = |name: &str| entry.number(&[name]);
                 session.ended_ms = Some(entry.at_ms);
-                session.counters = COUNTERS.map(|name| entry.number(&[name]).unwrap_or(0));
+                session.frames = counted("frames");
+                session.rejected = counted("rejected").unwrap_or(0);
+                session.denied = counted("denied").unwrap_or(0);
+                session.actions = counted("actions").unwrap_or(0);
+                session.others = 0;
             }
             // What a session counted itself holds, once it is told; until then, what is on record of it.
-            "intent" if session.ended_ms.is_none() => session.counters[3] += 1,
+            "intent" if session.ended_ms.is_none() => session.actions += 1,
             "refused" if session.ended_ms.is_none() => match entry.text(&["state"]).as_deref() {
-                Some("denied") => session.counters[2] += 1,
-                Some("rejected") => session.counters[1] += 1,
+                Some("denied") => session.denied += 1,
+                Some("rejected") => session.rejected += 1,
                 _ => {}
             },
+            "refusals" if session.ended_ms.is_none() => {
+                session.others += entry.number(&["count"]).unwrap_or(0);
+            }
             _ => {}
         }
     }
 
-    fn in_order(mut self) -> impl Iterator<Item = (SessionId, Session)> {
-        let order = self.order;
-        order.into_iter().filter_map(move |id| self.by_id.remove(&id).map(|session| (id, session)))
+    fn list(&self, live: &[SessionId], as_json: bool, screen: Screen) -> Printed {
+        let zone = Zone::here();
+        for (id, session) in self.order.iter().filter_map(|id| self.by_id.get_key_value(id)) {
+            let life = match (session.ended_ms, live.contains(id)) {
+                (Some(_), _) => Life::Ended,
+                (None, true) => Life::Live,
+                (None, false) => Life::BrokenOff,
+            };
+            let line = match as_json {
+                true => session.json(*id, life),
+                false => session.line(*id, life, screen, &zone),
+            };
+            match print::listed(&line) {
+                Printed::Out => {}
+                ended => return ended,
+            }
+        }
+        Printed::Out
     }
 }
 
 impl Session {
     fn json(&self, id: SessionId, life: Life) -> String {
-        let Self { begun_ms, ended_ms, client, version, counters } = self;
-        let mut object = Object::new()
+        let Self { begun_ms, ended_ms, client, version, frames, rejected, .. } = self;
+        let Self { denied, actions, others, .. } = self;
+        let number_if = |object: Object, name: &str, value: Option<u64>| match value {
+            Some(value) => object.number(name, value),
+            None => object,
+        };
+        let object = Object::new()
             .text("session", &id.to_string())
             .text("state", life.as_str())
             .number("begun", *begun_ms);
-        if let Some(ended_ms) = ended_ms {
-            object = object.number("ended", *ended_ms);
-        }
-        object = object
+        let object = number_if(object, "ended", *ended_ms)
             .text_if("client", client.as_deref())
             .text_if("client_version", version.as_deref());
-        let counted = COUNTERS.iter().zip(counters);
-        counted.fold(object, |object, (name, count)| object.number(name, *count)).end()
+        let object = number_if(object, "frames", *frames)
+            .number("rejected", *rejected)
+            .number("denied", *denied)
+            .number("actions", *actions);
+        number_if(object, "other_refusals", (*others > 0).then_some(*others)).end()
+    }
+
+    /// What is known of rejections, and of what was refused without a word on each.
+    fn refusals(&self) -> String {
+        let rejected = match self.frames {
+            Some(frames) => {
+                format!(", {} of {} rejected", self.rejected, cells::counted(frames, "frame"))
+            }
+            None if self.rejected == 0 => String::new(),
+            None => format!(", {} rejected", self.rejected),
+        };
+        match self.others {
+            0 => rejected,
+            others => format!("{rejected}, {}", cells::counted(others, "other refusal")),
+        }
     }
 
     fn line(&self, id: SessionId, life: Life, screen: Screen, zone: &Zone) -> String {
-        let Self { begun_ms, ended_ms, client, version, counters } = self;
-        let [frames, rejected, denied, actions] = counters;
+        let Self { begun_ms, ended_ms, client, version, rejected, denied, actions, .. } = self;
         let (begun, id) = (time::shown(*begun_ms, zone), id.to_string());
         let client = client.as_deref().unwrap_or("-");
         let client = [client, version.as_deref().unwrap_or_default()].join(" ");
         let Some(columns) = screen.columns() else {
             let ended = ended_ms.map_or_else(|| life.as_str().into(), |ms| time::shown(ms, zone));
-            let (actions, frames) =
-                (cells::counted(*actions, "action"), cells::counted(*frames, "frame"));
-            let counted = format!("{actions}, {denied} denied, {rejected} of {frames} rejected,");
+            let actions = cells::counted(*actions, "action");
+            let counted = format!("{actions}, {denied} denied{},", self.refusals());
             let cells = [&begun, &ended, &id, &counted, client.trim_end()].map(Cell::rest);
             return cells::line(&cells, screen);
         };
@@ -221,9 +277,8 @@ impl Session {
             Life::BrokenOff => Tone::Bad,
         };
         let mut counted = format!("{actions} done, {denied} denied");
-        if *rejected > 0 {
-            let frames = cells::counted(*frames, "frame");
-            counted.push_str(&format!(", {rejected} of {frames} rejected"));
+        if *rejected > 0 || self.others > 0 {
+            counted.push_str(&self.refusals());
         }
         let client_columns = if columns < WIDE { 9 } else { 24 };
         let cells = [

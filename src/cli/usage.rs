@@ -25,7 +25,7 @@ pub(super) enum Command {
     AuditHead,
     AuditPrune { before: PathBuf },
     Activity { call: Option<String>, identity: Option<PathBuf>, filter: Filter },
-    Sessions { identity: Option<PathBuf> },
+    Sessions { session: Option<String>, identity: Option<PathBuf> },
     Revoke { session: String },
     Doctor { connect: Option<Connect> },
     Schema,
@@ -140,12 +140,15 @@ fn command(words: &[&str], flags: &mut Flags) -> Result<Command, UsageFault> {
         ["audit", rest @ ..] => audit(rest, flags)?,
         ["activity"] => activity(None, flags),
         ["activity", call] => activity(Some((*call).into()), flags),
-        ["sessions"] => Command::Sessions { identity: flags.identity.take() },
+        ["sessions"] => Command::Sessions { session: None, identity: flags.identity.take() },
         ["sessions", "revoke", session] => Command::Revoke { session: (*session).into() },
         ["sessions", "revoke"] => return Err(UsageFault::Missing("the session's name")),
+        ["sessions", session] => {
+            Command::Sessions { session: Some((*session).into()), identity: flags.identity.take() }
+        }
         ["sessions", "revoke", _, extra, ..]
-        | ["activity" | "doctor", _, extra, ..]
-        | ["mcp" | "init" | "schema" | "sessions" | "debug" | "doctor", extra, ..] => {
+        | ["activity" | "doctor" | "sessions", _, extra, ..]
+        | ["mcp" | "init" | "schema" | "debug" | "doctor", extra, ..] => {
             return Err(UsageFault::Extra((*extra).into()));
         }
         [word, ..] => return Err(UsageFault::UnknownCommand((*word).into())),
@@ -324,6 +327,9 @@ mod tests {
                 "init --auditor a --auditor b",
                 |command| matches!(command, Command::Init { auditors, .. } if auditors.len() == 2),
             ),
+            ("sessions s_1 --json --identity k", |command| {
+                matches!(command, Command::Sessions { session: Some(_), identity: Some(_) })
+            }),
             ("sessions revoke s_1", |command| matches!(command, Command::Revoke { .. })),
             ("help", |command| matches!(command, Command::Help)),
             ("mcp --help", |command| matches!(command, Command::Help)),
@@ -361,7 +367,8 @@ mod tests {
             "audit head --head h",
             "audit verify --since 1h",
             "sessions --follow",
-            "sessions x",
+            "sessions s_1 x",
+            "sessions s_1 --follow",
             "sessions revoke",
             "sessions revoke s_1 x",
             "sessions revoke s_1 --json",

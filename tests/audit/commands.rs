@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use keyward::audit::event::{Act, Counters, Event, Intent, SessionStarted};
 use keyward::audit::recipient::Identity;
 
-use super::harness::{Home, call, ended, intent, refused, small_segments};
+use super::harness::{Home, call, ended, intent, own, refused, small_segments};
 
 pub(crate) fn program() -> std::ffi::OsString {
     std::env::var_os("KEYWARD_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_keyward").into())
@@ -77,7 +77,7 @@ fn activity_is_one_line_for_each_action() {
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["event"].clone())
         .collect();
-    assert_eq!(kinds, ["intent", "ended"]);
+    assert_eq!(kinds, ["session_started", "intent", "ended"]);
     for (words, status, says) in [
         (
             ["activity", "c_00000000000000000000000000000000"],
@@ -191,6 +191,63 @@ fn a_row_that_does_not_open_may_be_damage_and_that_is_said() {
             "{said}"
         );
         assert!(said.contains("try: keyward audit verify"), "{said}");
+    }
+}
+
+/// Of what does not open nothing is claimed, least of all that it never was.
+#[test]
+fn with_a_key_that_opens_nothing_nothing_is_said_not_to_be_on_record() {
+    let (home, calls, session) = a_session();
+    let other = home.path.join("other.key");
+    fs::write(&other, Identity::fresh().to_text().expose()).unwrap();
+    own(&other);
+    let other = ["--identity", other.to_str().unwrap()];
+    for words in [
+        &["activity"][..],
+        &["activity", "--json"],
+        &["activity", "--since", "1h"],
+        &["activity", "--state", "open"],
+        &["activity", &calls[0]],
+        &["activity", &calls[0], "--json"],
+        &["sessions"],
+        &["sessions", "--json"],
+        &["sessions", &session],
+        &["sessions", &session, "--json"],
+    ] {
+        let said = printed(&home.path, 1, &[words, &other].concat());
+        assert!(said.contains("nothing in it opens with this key"), "{words:?}: {said}");
+        assert!(
+            said.contains("did not open with this key: sealed to others, or changed"),
+            "{said}"
+        );
+        assert!(!said.contains("on record"), "{words:?}: {said}");
+    }
+    // A second auditor, from here on: what came before is another's alone.
+    let second = Identity::fresh();
+    let file = home.path.join("second.key");
+    fs::write(&file, second.to_text().expose()).unwrap();
+    own(&file);
+    let list = home.audit_folder().join("recipients");
+    let both = format!("{}{}\n", fs::read_to_string(&list).unwrap(), second.recipient());
+    fs::write(&list, both).unwrap();
+    let (audit, _) = home.audit(small_segments());
+    let call = call();
+    audit.intent(intent(call)).unwrap();
+    assert!(audit.end(std::time::Duration::from_secs(10)));
+    let second = ["--identity", file.to_str().unwrap()];
+    let found = run(&home.path, &[&["activity"], &second[..]].concat());
+    let (list, said) = (String::from_utf8(found.stdout), String::from_utf8(found.stderr).unwrap());
+    assert!(found.status.success() && list.unwrap().contains(&call.to_string()), "{said}");
+    assert!(said.contains("did not open with this key"), "{said}");
+    for (words, status, says) in [
+        (&["activity", &calls[0]][..], 1, "nothing that this key opens is of a call of this name"),
+        (&["sessions", &session], 1, "nothing that this key opens is of a session of this name"),
+        (&["activity", "--target", "nosuch"], 0, "no action that this key opens matches"),
+    ] {
+        let done = run(&home.path, &[words, &second].concat());
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(status), "{words:?}: {said}");
+        assert!(said.contains(says) && !said.contains("on record"), "{words:?}: {said}");
     }
 }
 

@@ -200,6 +200,7 @@ fn a_call_that_is_followed_ends_the_list_with_its_end() {
     let lines = lines_of(child.stdout.take().unwrap());
     let mut follower = Follower(child);
     audit.intent(intent(call)).unwrap();
+    assert!(lines.recv_timeout(PATIENCE).unwrap().contains("\"beginning\":\"absent\""));
     assert!(lines.recv_timeout(PATIENCE).unwrap().contains("\"event\":\"intent\""));
     audit.outcome(ended(call)).unwrap();
     assert!(lines.recv_timeout(PATIENCE).unwrap().contains("\"event\":\"ended\""));

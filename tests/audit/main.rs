@@ -13,6 +13,7 @@
 //! - `long`: figures of a long record, to be asked for.
 //! - `stray`: files that no gateway leaves so, and files that go while somebody reads.
 //! - `lists`: how its lists look, for whom, and how much of the record they read.
+//! - `who`: who asked for a call, and a session's whole life.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod calls;
@@ -29,3 +30,4 @@ mod room;
 mod second;
 mod stray;
 mod tampering;
+mod who;

@@ -2,8 +2,9 @@
 //!
 //! Invariant: a word that can match nothing is a fault, not an empty list.
 
+use super::Opened;
 use crate::cli::usage::Filter;
-use crate::cli::{Exit, print, sessions};
+use crate::cli::{Exit, activity, print, sessions};
 use crate::state::State;
 
 /// What a list shows of a call without an end.
@@ -48,15 +49,29 @@ fn is_listed(state: State) -> bool {
     }
 }
 
-/// Says that there is nothing: for a call, that is a failure.
-pub(super) fn nothing(filter: &Filter, call: Option<&str>) -> Exit {
+/// Says that there is nothing: for a call, that is a failure. Of rows that did not open nothing is claimed.
+pub(super) fn nothing(filter: &Filter, call: Option<&str>, opened: Opened) -> Exit {
+    let is_partly = match opened {
+        Opened::All => false,
+        Opened::Some => true,
+        Opened::Nothing => return activity::sealed_to_others(),
+    };
     if let Some(call) = call {
-        let what = format!("activity: {call}: no call of this name is on record");
-        return print::trouble(&what, "keyward activity, which lists them", Exit::Failed);
+        let (what, remedy) = if is_partly {
+            ("nothing that this key opens is of a call of this name", "another auditor's key")
+        } else {
+            ("no call of this name is on record", "keyward activity, which lists them")
+        };
+        return print::trouble(&format!("activity: {call}: {what}"), remedy, Exit::Failed);
     }
     let Filter { session, state, target, since, follow: _ } = filter;
     let is_any = [session, state, target, since].iter().all(|asked| asked.is_none());
-    let what = if is_any { "no action is on record" } else { "no action on record matches" };
+    let what = match (is_any, is_partly) {
+        (true, false) => "no action is on record",
+        (false, false) => "no action on record matches",
+        (true, true) => "nothing that this key opens is an action",
+        (false, true) => "no action that this key opens matches",
+    };
     print::aside(&format!("keyward: {what}"));
     Exit::Done
 }
