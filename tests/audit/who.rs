@@ -125,12 +125,10 @@ fn a_session_is_told_with_what_it_was_refused() {
     let (audit, session, call) = a_session(&home);
     let (other, _, _) = a_session(&home);
     ends(&other);
-    audit.note(&Event::SessionEnded(Counters {
-        frames: 600,
-        rejected: 13,
-        denied: 501,
-        actions: 1,
-    }));
+    audit.note(&Event::SessionEnded {
+        counters: Counters { frames: 600, rejected: 13, denied: 501, actions: 1 },
+        why: "end_of_input",
+    });
     ends(&audit);
     let name = session.to_string();
     let life = printed(&home.path, 0, &["sessions", &name]);
