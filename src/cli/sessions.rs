@@ -5,6 +5,7 @@
 pub(super) mod told;
 
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 
 use super::activity::Opened;
@@ -15,6 +16,7 @@ use super::{Exit, activity, audit as record, print, time};
 use crate::audit;
 use crate::audit::event::Entry;
 use crate::audit::listed;
+use crate::audit::read::Events;
 use crate::home::Home;
 use crate::limits;
 use crate::name::SessionId;
@@ -22,12 +24,8 @@ use crate::wire::write::Object;
 
 /// Lists sessions in the order of their beginnings.
 pub(super) fn run(home: Option<PathBuf>, identity: Option<PathBuf>, as_json: bool) -> Exit {
-    let home = match record::open(home) {
-        Ok(home) => home,
-        Err(exit) => return exit,
-    };
-    let mut events = match activity::open(&home, identity, 0, as_json) {
-        Ok(events) => events,
+    let (home, mut events) = match opened(home, identity, as_json) {
+        Ok(opened) => opened,
         Err(exit) => return exit,
     };
     let mut sessions = Sessions::default();
@@ -35,13 +33,7 @@ pub(super) fn run(home: Option<PathBuf>, identity: Option<PathBuf>, as_json: boo
         match events.next_event() {
             Ok(Some(entry)) => sessions.take(&entry),
             Ok(None) => break,
-            Err(fault) => {
-                return print::trouble(
-                    &format!("sessions: {fault}"),
-                    "keyward audit verify",
-                    Exit::Failed,
-                );
-            }
+            Err(fault) => return unreadable(&fault),
         }
     }
     let is_empty = sessions.order.is_empty();
@@ -51,6 +43,21 @@ pub(super) fn run(home: Option<PathBuf>, identity: Option<PathBuf>, as_json: boo
         return Exit::Failed;
     }
     nothing(is_empty, Opened::of(&events))
+}
+
+/// The home, and all that is on record there.
+fn opened(
+    home: Option<PathBuf>,
+    identity: Option<PathBuf>,
+    as_json: bool,
+) -> Result<(Home, Events), Exit> {
+    let home = record::open(home)?;
+    let events = activity::open(&home, identity, 0, as_json)?;
+    Ok((home, events))
+}
+
+fn unreadable(fault: &io::Error) -> Exit {
+    print::trouble(&format!("sessions: {fault}"), "keyward audit verify", Exit::Failed)
 }
 
 /// How a list of sessions ends: of one in which nothing stands, why that is.

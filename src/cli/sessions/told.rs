@@ -6,14 +6,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::{Sessions, is_like_a_name, is_name, live};
+use super::{Sessions, is_like_a_name, is_name, live, opened, unreadable};
 use crate::audit::event::Entry;
 use crate::audit::read::Events;
 use crate::cli::activity::{self, Opened};
 use crate::cli::cells::Screen;
 use crate::cli::print::Printed;
 use crate::cli::zone::Zone;
-use crate::cli::{Exit, audit, event, print};
+use crate::cli::{Exit, event, print};
 use crate::limits;
 
 /// Tells of a session by its name, or by as much of it as lists show.
@@ -26,22 +26,15 @@ pub(in crate::cli) fn run(
     if let Err(exit) = check(name) {
         return exit;
     }
-    let home = match audit::open(home) {
-        Ok(home) => home,
-        Err(exit) => return exit,
-    };
-    let mut events = match activity::open(&home, identity, 0, as_json) {
-        Ok(events) => events,
+    let (home, mut events) = match opened(home, identity, as_json) {
+        Ok(opened) => opened,
         Err(exit) => return exit,
     };
     let mut sessions = Sessions::default();
     let told = match tell(&mut events, name, as_json, &mut sessions) {
         Ok(Printed::Out) => sessions.list(&live(&home), as_json, Screen::Endless),
         Ok(ended) => ended,
-        Err(fault) => {
-            let what = format!("sessions: {fault}");
-            return print::trouble(&what, "keyward audit verify", Exit::Failed);
-        }
+        Err(fault) => return unreadable(&fault),
     };
     activity::unopened(&events);
     match told {
