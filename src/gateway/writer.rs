@@ -121,7 +121,9 @@ mod tests {
         drop(outbox);
         let mut all = Vec::new();
         let mut bytes = [0; 4096];
+        let until = Instant::now() + Duration::from_secs(60);
         while !writer.is_over() {
+            assert!(Instant::now() < until, "{} bytes", all.len());
             if rustix::io::ioctl_fionread(&from).unwrap() > 0 {
                 let count = from.read(&mut bytes).unwrap();
                 all.extend_from_slice(&bytes[..count]);
